@@ -1,0 +1,68 @@
+# Every target sets up what it needs: a fresh checkout, Python 3.11 or newer and make are enough.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: help install serve test lint format docs site check bench build bundle clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Bytecode is compiled once here: without it every start of the server takes twice as long.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+ifneq ($(UV),)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python "$$(command -v $(PYTHON))" $(VENV) >&2
+	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]' >&2
+else
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
+endif
+	@touch $(STAMP)
+
+install: $(STAMP) ## Create .venv and install everything, at the tested versions
+
+serve: $(STAMP) ## Serve this repository's own .knowledge over MCP on stdio
+	@exec $(BIN)/sage serve --root .
+
+test: $(STAMP) ## Run every test
+	@$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(STAMP) ## Check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(STAMP) ## Format the code
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(STAMP) ## Write the generated reference pages
+	@$(BIN)/python -m docs.generate
+
+site: docs ## Build the documentation site into site/
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9.6,<10' >&2
+	@$(BIN)/mkdocs build --strict --quiet
+
+check: lint test ## Everything that must pass before a commit
+
+bench: $(STAMP) ## Measure speed and quality side by side
+	@$(BIN)/python -m benchmarks
+
+build: $(STAMP) ## Build the wheel and the source archive into dist/
+	@$(BIN)/python -m build
+
+bundle: $(STAMP) ## Build the .mcpb file for one-click install into dist/
+	@$(BIN)/python -m docs.bundle
+	@if command -v npx >/dev/null; then \
+	  npx --yes @anthropic-ai/mcpb@2.1.2 validate dist/manifest.json; \
+	else echo "npx was not found: the manifest is not validated" >&2; fi
+
+clean: ## Remove what the other targets made
+	rm -rf $(VENV) build dist site .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis
