@@ -1,0 +1,79 @@
+"""Where things are: the repository that holds the knowledge, and the user's own cache folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from sage.errors import ConfigError
+
+KNOWLEDGE_DIR = ".knowledge"
+
+
+def find_root(flag: object, environment: Mapping[str, str], working_dir: Path) -> tuple[Path, str]:
+    """The repository that holds `.knowledge`, and how it was found."""
+    if flag:
+        return _given_root(flag, "--root", working_dir), "--root"
+    if environment.get("SAGE_ROOT"):
+        return _given_root(environment["SAGE_ROOT"], "SAGE_ROOT", working_dir), "SAGE_ROOT"
+    starts = [(working_dir, "the working directory")]
+    if environment.get("CLAUDE_PROJECT_DIR"):
+        project = located(environment["CLAUDE_PROJECT_DIR"], working_dir)
+        starts.insert(0, (project, "CLAUDE_PROJECT_DIR"))
+    for start, how in starts:
+        for folder in (start, *start.parents):
+            if (folder / KNOWLEDGE_DIR).is_dir():
+                return folder.resolve(), how
+    looked = " and ".join(f"{start} ({how})" for start, how in starts)
+    raise ConfigError(
+        f"no {KNOWLEDGE_DIR} folder in or above {looked}; "
+        f"go to your repository, name it with --root PATH or SAGE_ROOT, or run: sage init"
+    )
+
+
+def find_cache_dir(environment: Mapping[str, str]) -> Path:
+    """The user's private folder for what may be built again: `SAGE_CACHE_DIR` or the platform's."""
+    given = environment.get("SAGE_CACHE_DIR")
+    if given:
+        return located(given, here())
+    # Its import costs a few milliseconds that a command with SAGE_CACHE_DIR does not need.
+    from platformdirs import user_cache_path
+
+    return user_cache_path("sage", appauthor=False)
+
+
+def find_token_file() -> Path:
+    """The file of this user's tokens for a server."""
+    from platformdirs import user_config_path
+
+    return user_config_path("sage", appauthor=False) / "tokens.json"
+
+
+def here() -> Path:
+    """The working directory, or the top of the file system when it has been deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.sep)
+
+
+def located(given: object, working_dir: Path) -> Path:
+    """A path as somebody writes it: from where they are, with `~` for their home."""
+    path = Path(str(given))
+    try:
+        return working_dir / path.expanduser()
+    except RuntimeError:  # `~name` of nobody here, or no home at all
+        return working_dir / path
+
+
+def _given_root(given: object, how: str, working_dir: Path) -> Path:
+    root = located(given, working_dir)
+    if root.name == KNOWLEDGE_DIR and root.is_dir():
+        root = root.parent
+    if (root / KNOWLEDGE_DIR).is_dir():
+        return root.resolve()
+    if not root.is_dir():
+        raise ConfigError(f"{how} names {given}, which is not a folder")
+    raise ConfigError(
+        f"{how} names {given}, which holds no {KNOWLEDGE_DIR} folder; "
+        f"name the repository that does, or run: sage init --root {given}"
+    )

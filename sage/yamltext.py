@@ -1,0 +1,109 @@
+"""PyYAML's home: loads YAML that anybody may have written, within fixed bounds.
+
+Values keep what a writer sees: dates and times stay text, only true and false are booleans.
+"""
+
+import re
+from typing import Any
+
+import yaml
+
+MAX_BYTES = 16 * 1024
+MAX_DEPTH = 20
+
+# libyaml is several times faster; the pure loader is the same class elsewhere.
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlError(ValueError):
+    """The text is not YAML that we accept; `line` is 1-based, 0 when unknown."""
+
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def load_yaml(text: str, max_bytes: int = MAX_BYTES) -> object:
+    """The value of one YAML document; None for an empty one.
+
+    Raises:
+        YamlError: syntax, size, depth, an alias, a duplicate key or a value out of range.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > max_bytes:
+        raise YamlError(f"{size} bytes of YAML, at most {max_bytes} are read")
+    try:
+        _refuse_bombs(text)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_sentence(error), _line(error, text)) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if isinstance(error, YamlError):
+            raise
+        raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}") from error
+
+
+def _refuse_bombs(text: str) -> None:
+    """Look at the events before anything is built.
+
+    The C loader overflows its stack on deep nesting (a crash, not an exception), and a few
+    levels of aliases expand to gigabytes when the value is serialised.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_Base):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise YamlError("anchors and aliases are not allowed", line)
+        if getattr(event, "tag", None):
+            raise YamlError("tags such as !!set are not allowed", line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise YamlError(f"nested deeper than {MAX_DEPTH}", line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Loader(_Base):  # type: ignore[misc]  # the base is chosen at run time
+    """The safe loader with plain scalars and without duplicate keys."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - filled below, as PyYAML does
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[object, object]:
+        seen: set[object] = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise YamlError("a key must be text", key_node.start_mark.line + 1)
+            if key_node.value in seen:
+                line = key_node.start_mark.line + 1
+                raise YamlError(f"the key {key_node.value!r} stands twice", line)
+            seen.add(key_node.value)
+        return dict(super().construct_mapping(node, deep=deep))
+
+
+# YAML 1.1 reads 12:30 as 750, no as False and 2024-01-31 as a date: none is what a writer meant.
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0|[1-9][0-9]{0,17})$"), list("-+0123456789")
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?(?:[0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,2})?$"),
+    list("-+0123456789."),
+)
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:null", re.compile(r"^(?:~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
+
+
+def _sentence(error: yaml.MarkedYAMLError) -> str:
+    parts = [part for part in (error.context, error.problem) if part]
+    return "not valid YAML: " + ", ".join(parts)
+
+
+def _line(error: yaml.MarkedYAMLError, text: str) -> int:
+    """The line to look at: what is missing at the end is marked on the line after the last."""
+    mark = error.problem_mark or error.context_mark
+    return min(mark.line + 1, len(text.splitlines())) if mark else 0

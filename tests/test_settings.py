@@ -1,0 +1,172 @@
+from pathlib import Path
+
+import pytest
+
+from sage.errors import ConfigError
+from sage.settings import Settings, declared_settings, load_settings
+from tests.conftest import Base
+
+
+def load(base: Base, config: str = "", **environment: str) -> Settings:
+    if config:
+        base.write({"sage.yaml": config})
+    return load_settings({"root": base.root}, {**base.environment, **environment}, base.root)
+
+
+def error(base: Base, config: str = "", **environment: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        load(base, config, **environment)
+    return str(caught.value)
+
+
+def test_no_configuration_gives_the_defaults(base: Base) -> None:
+    settings = load(base)
+    assert settings.layers == ("core", "guidelines", "frameworks", "practices")
+    assert settings.cache.ttl_seconds == 300
+    assert settings.limits.max_file_bytes == 1_000_000
+    assert settings.encoding == "cl100k_base"
+    assert settings.config_path is None
+    assert settings.knowledge_dir == base.root / ".knowledge"
+    assert settings.found_by == "--root"
+
+
+def test_file_is_read_in_all_its_kinds(base: Base) -> None:
+    settings = load(
+        base,
+        "layers: [core, team-notes]\nignore: ['*.draft.md']\nencoding: o200k_base\n"
+        "synonyms: {k8s: kubernetes, db: [database, postgres]}\nrecipes: {coding: {size: 3}}\n"
+        "cache: {ttl_seconds: 5}\nlimits:\n  max_files: 7\n",
+    )
+    assert settings.layers == ("core", "team-notes")
+    assert settings.ignore == ("*.draft.md",)
+    assert settings.synonyms == {"k8s": ("kubernetes",), "db": ("database", "postgres")}
+    assert settings.recipes == {"coding": {"size": 3}}
+    assert (settings.cache.ttl_seconds, settings.limits.max_files) == (5.0, 7)
+    assert settings.config_path == base.path("sage.yaml")
+
+
+def test_flags_win_over_environment_over_file_over_defaults(base: Base) -> None:
+    base.write({"sage.yaml": "log_level: info\ncache: {ttl_seconds: 1, max_answers: 2}"})
+    environment = {"SAGE_LOG_LEVEL": "error", "SAGE_CACHE_TTL_SECONDS": "2"}
+    flags = {"root": base.root, "log_level": "debug", "encoding": None}
+    settings = load_settings(flags, environment, base.root)
+    assert settings.log_level == "debug"
+    assert settings.cache.ttl_seconds == 2
+    assert settings.cache.max_answers == 2
+    assert settings.encoding == "cl100k_base"
+
+
+def test_environment_of_the_process_is_used_by_default(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SAGE_ROOT", str(base.root))
+    monkeypatch.setenv("SAGE_LAYERS", "core, extra")
+    assert load_settings().layers == ("core", "extra")
+
+
+def test_empty_variable_counts_as_unset(base: Base) -> None:
+    assert load(base, SAGE_CACHE_TTL_SECONDS="", SAGE_CONFIG="").cache.ttl_seconds == 300
+
+
+def test_every_setting_has_words_and_its_own_variable() -> None:
+    declared = declared_settings()
+    variables = [setting.variable for setting in declared if setting.variable]
+    assert len(set(variables)) == len(variables)
+    assert all(setting.doc.endswith(".") for setting in declared)
+
+
+def test_unknown_key_names_the_file_the_key_the_nearest_and_the_allowed(base: Base) -> None:
+    message = error(base, "layer: [core]")
+    assert message.startswith(".knowledge/sage.yaml: layer is not a setting; did you mean layers?")
+    assert "cache.ttl_seconds" in message
+    assert "ignore" in message
+
+
+def test_unknown_key_in_a_group_names_the_keys_of_that_group(base: Base) -> None:
+    message = error(base, "cache:\n  ttl: 5\n")
+    assert "cache.ttl is not a setting" in message
+    assert "(allowed: cache.max_answers, cache.max_documents, cache.ttl_seconds)" in message
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("cache: {ttl_seconds: soon}", "cache.ttl_seconds: expected a number from 0 to 86,400"),
+        ("cache: {ttl_seconds: -1}", "found -1"),
+        ("cache: {ttl_seconds: }", "found None"),
+        ("cache: 5", "cache: expected a mapping, found 5"),
+        ("encoding: gpt", "encoding: expected one of cl100k_base, o200k_base"),
+        ("layers: core", "layers: expected a list of text, found 'core'"),
+        ("ignore: [1]", "ignore: expected a list of text, found [1]"),
+        ("- core", "expected a mapping of settings, found list"),
+        ("layers: [core", "sage.yaml:1: not valid YAML"),
+        ("a: &x 1\nb: *x", "sage.yaml:1: anchors and aliases are not allowed"),
+        ("log_level: info\nlog_level: info", "sage.yaml:2: the key 'log_level' stands twice"),
+        ("1: x", "1 is not a setting"),
+    ],
+)
+def test_wrong_file_is_an_error_that_names_it(base: Base, config: str, words: str) -> None:
+    message = error(base, config)
+    assert words in message
+    assert message.startswith(".knowledge/sage.yaml")
+
+
+def test_wrong_variable_is_an_error_that_names_it(base: Base) -> None:
+    message = error(base, SAGE_CACHE_TTL_SECONDS="soon")
+    assert message.startswith("SAGE_CACHE_TTL_SECONDS: expected a number from 0 to 86,400")
+
+
+def test_wrong_flag_is_an_error_that_names_it(base: Base) -> None:
+    with pytest.raises(ConfigError, match="--ttl-seconds: expected a number"):
+        base.settings(cache__ttl_seconds="soon")
+
+
+@pytest.mark.parametrize("config", ["", "# only a comment\n", "cache:\n", "\ufeffignore: []\n"])
+def test_file_that_sets_nothing_is_allowed(base: Base, config: str) -> None:
+    base.write({"sage.yaml": config})
+    assert load(base).cache.ttl_seconds == 300
+
+
+def test_file_that_is_no_text_is_an_error(base: Base) -> None:
+    base.write({"sage.yaml": b"layers: \xff"})
+    assert error(base) == ".knowledge/sage.yaml: cannot be read: not UTF-8 text"
+
+
+@pytest.mark.parametrize(
+    ("layers", "words"),
+    [
+        ("[]", "name at least one folder"),
+        ("[core, ../secret]", "'../secret' cannot be a layer"),
+        ("[core, .git]", "'.git' cannot be a layer"),
+        ("[core, all]", "'all' cannot be a layer"),
+        ("[core, a/b]", "'a/b' cannot be a layer"),
+        ("[core, '']", "'' cannot be a layer"),
+        ("[core, Core]", "a layer stands twice"),
+    ],
+)
+def test_layers_are_names_of_single_folders(base: Base, layers: str, words: str) -> None:
+    assert words in error(base, f"layers: {layers}")
+
+
+def test_configuration_elsewhere_is_named_by_flag_or_variable(base: Base, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("log_level: info")
+    (tmp_path / "b.yaml").write_text("log_level: error")
+    base.write({"sage.yaml": "log_level: debug"})
+    environment = {"SAGE_CONFIG": str(tmp_path / "a.yaml")}
+    assert load(base, **environment).log_level == "info"
+    flags = {"root": base.root, "config": tmp_path / "b.yaml"}
+    assert load_settings(flags, environment, base.root).log_level == "error"
+
+
+def test_missing_configuration_is_an_error_that_names_its_source(base: Base) -> None:
+    for given in ("nowhere.yaml", "~no-such-user-here/x.yaml"):
+        assert error(base, SAGE_CONFIG=given) == f"SAGE_CONFIG names {given}, which is not a file"
+    with pytest.raises(ConfigError, match="--config names"):
+        base.settings(config="nowhere.yaml")
+
+
+def test_configuration_outside_the_root_is_named_by_its_whole_path(
+    base: Base, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text("colour: red")
+    assert error(base, SAGE_CONFIG=str(tmp_path / "a.yaml")).startswith(f"{tmp_path / 'a.yaml'}: ")
