@@ -1,0 +1,113 @@
+"""Opening files so that nothing outside the root can be reached, whatever moves meanwhile.
+
+Every component of a path is opened from its parent without following a link, so a folder that
+is swapped for a link between the walk and the read makes the read fail instead of escape.
+"""
+
+import os
+import stat
+from pathlib import Path
+
+from sage.places import KNOWLEDGE_DIR
+
+MARKDOWN_SUFFIXES = (".md", ".markdown")
+
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+# A FIFO opened without O_NONBLOCK waits for a writer for ever.
+_FILE_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+_BY_PARENT = os.open in os.supports_dir_fd
+
+
+class Escape(OSError):
+    """A path leads somewhere that is not served."""
+
+
+def open_inside(root: Path, relative: str) -> int:
+    """A descriptor of the regular file at a path below the root.
+
+    Raises:
+        Escape: a link leads outside the root, to a hidden place or to something not markdown.
+        OSError: it cannot be opened or is not a regular file.
+    """
+    if not {"", ".", ".."}.isdisjoint(relative.split("/")):
+        raise Escape("not a path below the root")
+    try:
+        descriptor = _open_without_links(root, relative)
+    except OSError:
+        target = link_target(root, relative)
+        if target == relative:
+            raise
+        if not target.lower().endswith(MARKDOWN_SUFFIXES):
+            raise Escape("a symbolic link to no markdown") from None
+        descriptor = _open_without_links(root, target)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise Escape("not a regular file")
+
+
+def link_target(root: Path, relative: str) -> str:
+    """Where a path really lies, relative to the root; links are allowed within it.
+
+    Raises:
+        Escape: outside the root, or below a hidden folder other than the knowledge base.
+    """
+    real = Path(os.path.realpath(root / relative))
+    if not real.is_relative_to(root):
+        raise Escape("a symbolic link that leaves the repository")
+    parts = real.relative_to(root).parts
+    if any(part.startswith(".") and part != KNOWLEDGE_DIR for part in parts):
+        raise Escape("a symbolic link to a hidden place")
+    return "/".join(parts)
+
+
+def open_folder(root: Path, relative: str) -> int | str:
+    """What `os.scandir` takes to list a folder that is no link: a descriptor, or on systems
+    without `openat` its path."""
+    if not _BY_PARENT:
+        return str(root / relative)
+    return _descend(root, relative.split("/") if relative else [])
+
+
+def open_below(folder: int | str, name: str) -> int | str:
+    """The same for a folder inside one that is open."""
+    if isinstance(folder, str):
+        return f"{folder}/{name}"
+    return os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+
+
+def close_folder(folder: int | str) -> None:
+    """Give the descriptor of `open_folder` or `open_below` back."""
+    if isinstance(folder, int):
+        os.close(folder)
+
+
+def _open_without_links(root: Path, relative: str) -> int:
+    *folders, name = relative.split("/")
+    if not _BY_PARENT:
+        if os.path.realpath(root / relative) != str(root / relative):
+            raise Escape("a symbolic link")
+        return os.open(root / relative, _FILE_FLAGS)
+    parent = _descend(root, folders)
+    try:
+        return os.open(name, _FILE_FLAGS, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def _descend(root: Path, folders: list[str]) -> int:
+    # The root may itself be reached through a link: it was resolved when it was found.
+    current = os.open(root, _FOLDER_FLAGS)
+    for name in folders:
+        try:
+            below = os.open(name, _FOLDER_FLAGS, dir_fd=current)
+        finally:
+            os.close(current)
+        current = below
+    return current

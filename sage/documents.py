@@ -1,0 +1,202 @@
+"""A document and its sections, parsed from the text of one file."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from sage.frontmatter import FrontMatter, split_front_matter
+from sage.markdown import Block, line_starts, parse_blocks, plain_text
+from sage.places import KNOWLEDGE_DIR
+from sage.problems import Problem
+
+MAX_SUMMARY = 200
+_LOOKED_AT = 900  # of a first paragraph, before its marks are removed
+_INDEX_NAMES = frozenset({"index", "_index", "readme"})
+_BOM = "\ufeff"
+_WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and the text up to the next heading of any level."""
+
+    heading: str
+    """Plain text; empty for the text before the first heading."""
+    level: int
+    """1 to 6; 0 for the text before the first heading."""
+    anchor: str
+    """GitHub's slug, unique in the document."""
+    breadcrumb: tuple[str, ...]
+    """The headings from the outermost to this one."""
+    start_line: int
+    """Where the section begins in the file, counted from 1."""
+    end_line: int
+    """Its last line, inclusive."""
+    start: int
+    """Where it begins in the body."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One markdown file, ready to be answered from."""
+
+    path: str
+    layer: str
+    topic: str
+    title: str
+    summary: str
+    meta: FrontMatter
+    body: str
+    """The text after the front matter, exact."""
+    sections: tuple[Section, ...]
+    """In order; their slices of the body make the whole body."""
+    problems: tuple[Problem, ...] = ()
+    counts: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
+    """Token counts of slices of the body, filled as they are asked for."""
+
+    def text(self, section: Section) -> str:
+        """The section's own text, heading included."""
+        return self.body[section.start : section.end]
+
+    def reach(self, position: int) -> int:
+        """The position after the last section below the one at `position`."""
+        level = self.sections[position].level
+        end = position + 1
+        while end < len(self.sections) and self.sections[end].level > level:
+            end += 1
+        return end
+
+    @property
+    def is_index(self) -> bool:
+        """Whether the page lists others rather than says something itself."""
+        return PurePosixPath(self.path).stem.casefold() in _INDEX_NAMES
+
+    @property
+    def reading_order(self) -> tuple[object, ...]:
+        """Within a layer: index pages first in their folder, lower `order` first, then path."""
+        folder, _, name = self.path.rpartition("/")
+        order = float("inf") if self.meta.order is None else self.meta.order
+        return (folder.casefold().split("/"), not self.is_index, order, name.casefold(), self.path)
+
+
+def topic_of(path: str) -> str:
+    """The public address of a file: its layer and path without the suffix."""
+    return str(PurePosixPath(path.removeprefix(f"{KNOWLEDGE_DIR}/")).with_suffix(""))
+
+
+def section_topic(document: Document, section: Section) -> str:
+    """The public address of a section."""
+    return f"{document.topic}#{section.anchor}" if section.anchor else document.topic
+
+
+def parse_document(text: str, path: str, layer: str) -> Document:
+    """Parse the text of a file. Any text gives a document; what is wrong is in its problems."""
+    text = text.lstrip(_BOM)
+    split = split_front_matter(text, path)
+    start = split.body_start
+    while text.startswith(_BOM, start):
+        start += 1
+    body = text[start:]
+    first_line = len(line_starts(text[: split.body_start])) if split.body_start else 1
+    blocks = parse_blocks(body)
+    return Document(
+        path=path,
+        layer=layer,
+        topic=topic_of(path),
+        title=split.meta.title or _heading_title(blocks) or _name_title(path),
+        summary=_summary(split.meta, blocks),
+        meta=split.meta,
+        body=body,
+        sections=tuple(_sections(body, blocks, first_line)),
+        problems=split.problems,
+    )
+
+
+def slug(heading: str) -> str:
+    """GitHub's anchor for a heading."""
+    kept = (c for c in heading.strip().lower() if c in " -_" or _is_word(c))
+    return "".join(kept).replace(" ", "-")
+
+
+def _is_word(character: str) -> bool:
+    # Not `isalnum`: GitHub drops ² and ½, which are numbers but no digits.
+    return character.isalpha() or unicodedata.category(character) in _WORD_CATEGORIES
+
+
+def _heading_title(blocks: list[Block]) -> str:
+    return next((b.text for b in blocks if b.kind == "heading" and b.level == 1 and b.text), "")
+
+
+def _name_title(path: str) -> str:
+    stem = PurePosixPath(path).stem
+    name = re.sub(r"[-_\s]+", " ", stem).strip() or stem
+    if name.isupper():
+        name = name.lower()
+    return name[:1].upper() + name[1:]
+
+
+def _summary(meta: FrontMatter, blocks: list[Block]) -> str:
+    described = meta.extra.get("description")
+    if meta.summary or isinstance(described, str):
+        return meta.summary or " ".join(str(described).split())
+    return _shortened(plain_text(_first_words(blocks)[:_LOOKED_AT]))
+
+
+def _first_words(blocks: list[Block]) -> str:
+    """The first paragraph, unless a second heading comes before it."""
+    headings = 0
+    for block in blocks:
+        headings += block.kind == "heading"
+        if headings > 1:
+            break
+        if block.kind in ("paragraph", "quote") and block.text:
+            return block.text
+    return ""
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MAX_SUMMARY:
+        return text
+    sentence = re.match(r".{40,199}?[.!?。](?=\s|$)|.{1,99}。", text)
+    if sentence:
+        return sentence.group()
+    return text[:MAX_SUMMARY].rsplit(" ", 1)[0] + " …"
+
+
+def _sections(body: str, blocks: list[Block], first_line: int) -> Iterator[Section]:
+    starts = line_starts(body)
+    headings = [block for block in blocks if block.kind == "heading"]
+    ends = [block.start for block in headings] + [len(starts) - 1]
+    if not headings or starts[headings[0].start] > 0:
+        last_line = first_line + max(ends[0], 1) - 1
+        yield Section("", 0, "", (), first_line, last_line, 0, starts[ends[0]])
+    taken: dict[str, int] = {}
+    trail: list[Block] = []
+    for block, end in zip(headings, ends[1:], strict=True):
+        trail = [above for above in trail if above.level < block.level] + [block]
+        yield Section(
+            heading=block.text,
+            level=block.level,
+            anchor=_unique(slug(block.text), taken),
+            breadcrumb=(*(above.text for above in trail[:-1] if above.text), block.text),
+            start_line=first_line + block.start,
+            end_line=first_line + end - 1,
+            start=starts[block.start],
+            end=starts[end],
+        )
+
+
+def _unique(anchor: str, taken: dict[str, int]) -> str:
+    """Number a repeated anchor as GitHub does, never onto one that another heading owns."""
+    if anchor not in taken:
+        taken[anchor] = 0
+        return anchor
+    while True:
+        taken[anchor] += 1
+        candidate = f"{anchor}-{taken[anchor]}"
+        if candidate not in taken:
+            taken[candidate] = 0
+            return candidate

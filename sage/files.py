@@ -1,0 +1,370 @@
+"""The walk of one layer and the read of one file: what is there, what is left out, and why.
+
+Nothing here raises for a bad file: it becomes a problem, and the healthy ones are listed.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from sage.containment import (
+    MARKDOWN_SUFFIXES,
+    Escape,
+    close_folder,
+    link_target,
+    open_below,
+    open_folder,
+    open_inside,
+)
+from sage.deadline import Deadline
+from sage.errors import ConfigError
+from sage.places import KNOWLEDGE_DIR
+from sage.problems import Level, Problem
+
+MAX_DEPTH = 64
+_CHECK_EVERY = 256
+
+
+class Stamp(NamedTuple):
+    """What changes when a file changes; ctime catches edits that keep size and mtime."""
+
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+
+class SourceFile(NamedTuple):
+    """A markdown file that is served."""
+
+    path: str
+    layer: str
+    stamp: Stamp
+
+
+class Known(NamedTuple):
+    """The files of an earlier walk, and the same by folder and name: None there is a folder."""
+
+    files: tuple[SourceFile, ...]
+    folders: Mapping[str, Mapping[str, SourceFile | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the walk leaves out."""
+
+    max_file_bytes: int
+    max_files: int
+    ignores: Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class Walk:
+    """What one walk of a layer found so far."""
+
+    root: Path
+    layer: str
+    rules: Rules
+    deadline: Deadline
+    known: Known
+    files: list[SourceFile] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    folders: set[str] = field(default_factory=set)
+    """Where the folders walked so far really lie, relative to the root."""
+    links: list[tuple[str, str]] = field(default_factory=list)
+    unchanged: int = 0
+    """How many of the files are those of the earlier walk."""
+    seen: int = 0
+    pause_at: int = 0
+    """At how many names the limits are looked at again."""
+    complete: bool = True
+
+    def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
+        """Report a path that is not served."""
+        self.problems.append(Problem(shown_name(path), rule, message, level=level))
+
+    @property
+    def found_the_same(self) -> bool:
+        """Whether the files are exactly those of the earlier walk."""
+        return self.unchanged == len(self.files) == len(self.known.files)
+
+
+def walk_layer(
+    root: Path,
+    layer: str,
+    rules: Rules,
+    deadline: Deadline,
+    known: Known = Known((), {}),  # noqa: B008 - immutable
+) -> Walk:
+    """List the markdown files of a layer, by path; `complete` is false when time ran out.
+
+    Args:
+        known: the files of an earlier walk with the same rules. Those whose stamp is still the
+            same are taken as they are, which makes a walk cost little more than its system calls.
+    """
+    walk = Walk(root, layer, rules, deadline, known, pause_at=min(_CHECK_EVERY, rules.max_files))
+    top = f"{KNOWLEDGE_DIR}/{layer}"
+    _walk_from(walk, top, top)
+    # Linked folders come last, so that a folder reached twice is listed under its own name.
+    while walk.links and walk.complete:
+        walk.links.sort(reverse=True)
+        path, real = walk.links.pop()
+        if _is_new_folder(walk, path, real):
+            _walk_from(walk, path, real)
+    walk.files = list(known.files) if walk.found_the_same else sorted(walk.files)
+    walk.problems.sort(key=lambda problem: problem.path)
+    return walk
+
+
+def known_files(files: tuple[SourceFile, ...]) -> Known:
+    """What a later walk may take as it is."""
+    folders: dict[str, dict[str, SourceFile | None]] = {}
+    for source in files:
+        folder, _, name = source.path.rpartition("/")
+        below: SourceFile | None = source
+        while folder and name not in (here := folders.setdefault(folder, {})):
+            here[name] = below
+            below = None
+            folder, _, name = folder.rpartition("/")
+    return Known(files, folders)
+
+
+def _walk_from(walk: Walk, path: str, real: str) -> None:
+    """Walk a folder whose path in the knowledge base is `path` and in the root is `real`."""
+    try:
+        folder = open_folder(walk.root, real)
+    except OSError as error:
+        _folder_problem(walk, path, error)
+    else:
+        _walk_folder(walk, path, real, folder)
+
+
+def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
+    """Walk an open folder and everything below it, and close it."""
+    walk.folders.add(real)
+    try:
+        for name in _take_files(walk, path, folder):
+            if walk.complete:
+                _walk_below(walk, f"{path}/{name}", f"{real}/{name}", folder)
+    except OSError as error:
+        _folder_problem(walk, path, error)
+    finally:
+        close_folder(folder)
+
+
+def _walk_below(walk: Walk, path: str, real: str, parent: int | str) -> None:
+    if path.count("/") > MAX_DEPTH:
+        walk.leave_out(path, "too-deep", f"nested deeper than {MAX_DEPTH} folders")
+    elif _is_new_folder(walk, path, real):
+        try:
+            folder = open_below(parent, real.rpartition("/")[2])
+        except OSError as error:
+            _folder_problem(walk, path, error)
+        else:
+            _walk_folder(walk, path, real, folder)
+
+
+def _take_files(walk: Walk, path: str, folder: int | str) -> list[str]:
+    """Take the files of an open folder; the names of its folders come back."""
+    inner: list[str] = []
+    here = walk.known.folders.get(path, {})
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            walk.seen += 1
+            if walk.seen > walk.pause_at and not _may_go_on(walk):
+                break
+            name = entry.name
+            before = here.get(name)
+            if before is not None and _is_unchanged(entry, before.stamp):
+                walk.files.append(before)
+                walk.unchanged += 1
+            elif _is_known_folder(entry, here) or not _take(walk, f"{path}/{name}", entry):
+                inner.append(name)
+    return inner
+
+
+def _folder_problem(walk: Walk, path: str, error: OSError) -> None:
+    if path == f"{KNOWLEDGE_DIR}/{walk.layer}":
+        _layer_problem(walk, path, error)
+    elif not isinstance(error, FileNotFoundError):  # deleted while we looked
+        walk.leave_out(path, "unreadable", f"the folder cannot be listed: {error.strerror}")
+
+
+def _layer_problem(walk: Walk, path: str, error: OSError) -> None:
+    """The folder of a layer, or the knowledge base itself, may be a link within the root."""
+    if not os.path.lexists(walk.root / path):
+        walk.leave_out(path, "no-folder", "this layer has no folder yet", "note")
+    elif error.errno not in (errno.ENOTDIR, errno.ELOOP):
+        walk.leave_out(path, "unreadable", f"the folder cannot be listed: {error.strerror}")
+    elif os.path.isdir(walk.root / path):
+        _take_link(walk, path)
+    else:
+        walk.leave_out(path, "not-a-folder", "a layer must be a folder")
+
+
+def _is_known_folder(entry: "os.DirEntry[str]", here: Mapping[str, SourceFile | None]) -> bool:
+    return entry.name in here and entry.is_dir(follow_symlinks=False)
+
+
+def _is_unchanged(entry: "os.DirEntry[str]", stamp: Stamp) -> bool:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stamp == (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _take(walk: Walk, path: str, entry: "os.DirEntry[str]") -> bool:
+    """File what one name stands for; false for a folder to walk."""
+    if _left_out_by_name(walk, path, entry.name):
+        return True
+    if entry.is_symlink():
+        _take_link(walk, path)
+        return True
+    if entry.is_dir(follow_symlinks=False):
+        return False
+    status = _status(walk, path, entry)
+    if status is not None:
+        _take_file(walk, path, status)
+    return True
+
+
+def _may_go_on(walk: Walk) -> bool:
+    """Whether the limits allow more; asked rarely, since a clock costs as much as a file."""
+    limit = walk.rules.max_files
+    walk.pause_at = min(walk.pause_at + _CHECK_EVERY, limit)
+    if walk.seen > limit:
+        walk.leave_out(
+            f"{KNOWLEDGE_DIR}/{walk.layer}",
+            "too-many-files",
+            f"more than {limit} files; the rest is not served (limits.max_files)",
+            "error",
+        )
+        walk.complete = False
+    elif walk.deadline.expired:
+        walk.complete = False
+    return walk.complete
+
+
+def _left_out_by_name(walk: Walk, path: str, name: str) -> bool:
+    if not name.isprintable():
+        walk.leave_out(path, "unreadable-name", "the name is not readable text; rename the file")
+    elif name.startswith("."):
+        walk.leave_out(path, "hidden", "hidden", "note")
+    elif walk.rules.ignores(path.removeprefix(f"{KNOWLEDGE_DIR}/")):
+        walk.leave_out(path, "ignored", "matches a pattern of `ignore`", "note")
+    else:
+        return False
+    return True
+
+
+def _status(walk: Walk, path: str, entry: "os.DirEntry[str]") -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None  # deleted while we looked: as if it had never been there
+    except OSError as error:
+        walk.leave_out(path, "unreadable", f"cannot be read: {error.strerror}")
+        return None
+
+
+def _is_new_folder(walk: Walk, path: str, real: str) -> bool:
+    if real in walk.folders:
+        walk.leave_out(path, "listed-twice", "links to a folder that is served already", "note")
+        return False
+    return True
+
+
+def _take_link(walk: Walk, path: str) -> None:
+    try:
+        target = link_target(walk.root, path)
+        status = os.stat(walk.root / target, follow_symlinks=False)
+    except Escape as error:
+        walk.leave_out(path, "link-leaves-root", f"left out: {error}")
+    except OSError as error:
+        walk.leave_out(path, "broken-link", f"a symbolic link to nothing: {error.strerror}")
+    else:
+        if stat.S_ISDIR(status.st_mode):
+            walk.links.append((path, target))
+        elif target.lower().endswith(MARKDOWN_SUFFIXES):
+            _take_file(walk, path, status)
+        else:
+            walk.leave_out(path, "link-leaves-root", "left out: a symbolic link to no markdown")
+
+
+def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        walk.leave_out(path, "not-a-file", "not a regular file")
+    elif not path.lower().endswith(MARKDOWN_SUFFIXES):
+        walk.leave_out(path, "not-markdown", "not a markdown file", "note")
+    elif status.st_size > walk.rules.max_file_bytes:
+        size, most = status.st_size, walk.rules.max_file_bytes
+        walk.leave_out(path, "too-large", f"{size:,} bytes, at most {most:,} are served; split it")
+    else:
+        walk.files.append(SourceFile(path, walk.layer, stamp_of(status)))
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """The stamp in the status of a file."""
+    return Stamp(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def read_file(root: Path, path: str, max_bytes: int) -> tuple[bytes, Stamp] | None:
+    """A file's bytes and their stamp; None when it was written to meanwhile.
+
+    Raises:
+        OSError: it cannot be opened, is not a regular file, or lies outside the root.
+    """
+    descriptor = open_inside(root, path)
+    try:
+        before = stamp_of(os.fstat(descriptor))
+        data = _read_all(descriptor, max_bytes + 1)
+        after = stamp_of(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+    torn = before != after or len(data) != after.size
+    return None if torn else (data, after)
+
+
+def _read_all(descriptor: int, most: int) -> bytes:
+    parts: list[bytes] = []
+    while most > 0:
+        part = os.read(descriptor, min(most, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        most -= len(part)
+    return b"".join(parts)
+
+
+def shown_name(path: str) -> str:
+    """A path as it can be printed: bytes that are no text and control characters escaped."""
+    if path.isprintable():
+        return path
+    escaped = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in escaped
+    )
+
+
+def ignore_rule(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a path below `.knowledge` matches one of the patterns, as in `.gitignore`.
+
+    Raises:
+        ConfigError: a pattern is none.
+    """
+    if not patterns:
+        return lambda _: False
+    # Imported only where patterns are set: most bases have none.
+    from pathspec import GitIgnoreSpec
+
+    try:
+        spec = GitIgnoreSpec.from_lines(patterns)
+    except ValueError as error:
+        raise ConfigError(f"ignore: {error}; write it as in .gitignore") from error
+    return lambda path: spec.match_file(path)

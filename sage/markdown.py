@@ -1,0 +1,140 @@
+"""markdown-it's home: the block structure of a text. Inline rules run on headings only.
+
+The block rules are linear; the inline ones take seconds on a megabyte of brackets.
+"""
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
+from markdown_it.token import Token
+
+_INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
+# The inline rules are quadratic in open brackets: a line of them took 30 ms.
+_MAX_INLINE = 1_000
+_MAX_BRACKETS = 40
+_KINDS = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "fence": "fence",
+    "code_block": "code",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "blockquote_open": "quote",
+    "table_open": "table",
+    "html_block": "html",
+    "hr": "rule",
+}
+
+
+class Block(NamedTuple):
+    """A block at the top level of a text; lines are 0-based, the end exclusive."""
+
+    kind: str
+    start: int
+    end: int
+    level: int = 0
+    text: str = ""
+
+
+def parse_blocks(text: str) -> list[Block]:
+    """The top-level blocks in order; `text` of a heading is plain, of a paragraph its source."""
+    return list(_top_blocks(_parser().parse(text)))
+
+
+def list_items(text: str) -> list[Block]:
+    """The items of the lists at the top level of a text."""
+    tokens = _parser().parse(text)
+    return [
+        Block("list-item", token.map[0], token.map[1])
+        for token in tokens
+        if token.type == "list_item_open" and token.level == 1 and token.map
+    ]
+
+
+def plain_text(source: str) -> str:
+    """Inline markdown as a reader sees it: marks removed, links by their words."""
+    line = " ".join(source.split())
+    if not _INLINE_MARKS.search(line):
+        return line
+    if len(line) > _MAX_INLINE or line.count("[") > _MAX_BRACKETS:
+        return line
+    parser, tokens = _parser(), list[Token]()
+    parser.inline.parse(line, parser, {}, tokens)
+    return "".join(_words(tokens)).strip()
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset of every line, as CommonMark divides lines, and the end of the text."""
+    starts = [0]
+    starts.extend(match.end() for match in re.finditer(r"\r\n?|\n", text))
+    if starts[-1] != len(text):
+        starts.append(len(text))
+    return starts
+
+
+@functools.cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    return parser
+
+
+def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A table as one token: only its lines are wanted, and its cells are most of the cost."""
+    if not table(state, start, end, True):
+        return False
+    if not silent:
+        outer, state.parentType = state.parentType, "table"
+        state.line = _table_end(state, start + 2, end)
+        state.parentType = outer
+        state.push("table_open", "table", 0).map = [start, state.line]
+    return True
+
+
+def _table_end(state: StateBlock, line: int, end: int) -> int:
+    stops = state.md.block.ruler.getRules("blockquote")
+    while line < end and not (
+        state.isEmpty(line)
+        or state.sCount[line] < state.blkIndent
+        or state.is_code_block(line)
+        or any(stop(state, line, end, True) for stop in stops)
+    ):
+        line += 1
+    return line
+
+
+def _top_blocks(tokens: list[Token]) -> Iterator[Block]:
+    for position, token in enumerate(tokens):
+        if token.level or not token.map or token.type not in _KINDS:
+            continue
+        kind = _KINDS[token.type]
+        start, end = token.map
+        if kind == "heading":
+            text = plain_text(tokens[position + 1].content)
+            yield Block(kind, start, end, int(token.tag[1]), text)
+        elif kind == "paragraph":
+            yield Block(kind, start, end, 0, tokens[position + 1].content)
+        elif kind == "quote":
+            yield Block(kind, start, end, 0, _first_paragraph(tokens, position))
+        else:
+            yield Block(kind, start, end)
+
+
+def _first_paragraph(tokens: list[Token], position: int) -> str:
+    following = tokens[position + 1 : position + 3]
+    if len(following) == 2 and following[0].type == "paragraph_open":
+        return following[1].content
+    return ""
+
+
+def _words(children: list[Token]) -> Iterator[str]:
+    for child in children:
+        if child.type in ("text", "code_inline", "text_special"):
+            yield child.content
+        elif child.type == "image":
+            yield from _words(child.children or [])

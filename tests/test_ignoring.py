@@ -1,0 +1,41 @@
+"""Writers can let a problem pass: for a line, a code block or a page."""
+
+import pytest
+
+from tests.conftest import Base
+from tests.findings import checked, found
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("[a](gone.md) <!-- sage-ignore: dead-link -->", []),
+        ("<!-- sage-ignore: dead-link -->\n[a](gone.md)", []),
+        ("<!-- sage-ignore: secret, dead-link -->\n[a](gone.md)", []),
+        ("<!--sage-ignore:dead-link-->\n[a](gone.md)", []),
+        ("<!-- sage-ignore: dead-link -->\n\n[a](gone.md)", [5]),
+        ("[a](gone.md)\n<!-- sage-ignore: dead-link -->", [3]),
+        ("<!-- sage-ignore: secret -->\n[a](gone.md)", [4]),
+        ("`<!-- sage-ignore: dead-link -->` [a](gone.md)", [3]),
+        ("<!-- sage-ignore: -->\n[a](gone.md)", [4]),
+    ],
+)
+def test_a_comment_stands_for_its_line_or_the_next(base: Base, text: str, lines: list[int]) -> None:
+    assert found(base, "dead-link", f"# Page\n\n{text}\n") == lines
+
+
+def test_a_comment_before_a_code_block_stands_for_all_of_it(base: Base) -> None:
+    block = "```sh\nexport A=1\npassword='Tr0ub4dor&3x'\n```\n"
+    assert found(base, "secret", f"# P\n\nT.\n\n{block}") == [7]
+    assert found(base, "secret", f"# P\n\nT.\n\n<!-- sage-ignore: secret -->\n{block}") == []
+
+
+@pytest.mark.parametrize("value", ["[no-summary, dead-link]", "no-summary, dead-link"])
+def test_front_matter_stands_for_the_whole_page(base: Base, value: str) -> None:
+    text = f"---\nsage_ignore: {value}\n---\n# Page\n\n## A\n\n[a](gone.md)\n"
+    assert checked(base, {"core/page.md": text}).problems == ()
+
+
+def test_a_rule_that_does_not_exist_is_a_problem(base: Base) -> None:
+    text = "---\nsage_ignore: [nonsense]\n---\n# P\n\nT. <!-- sage-ignore: deadlink -->\n"
+    assert found(base, "unknown-rule", text) == [1, 6]
