@@ -1,0 +1,47 @@
+"""A search engine over a base on disk, brought up to date before each search."""
+
+from collections.abc import Callable
+
+from sage.deadline import Deadline
+from sage.documents import Document
+from sage.files import SourceFile
+from sage.finding import Found
+from sage.library import Library, Loaded
+from sage.searching import SearchEngine
+from tests.conftest import Base
+
+
+def count_words(document: Document, start: int, end: int) -> int:
+    """Tokens for tests that are not about tokens."""
+    return len(document.body[start:end].split())
+
+
+class Searcher:
+    """What a knowledge base does with an engine, in the open."""
+
+    def __init__(self, base: Base, **flags: object) -> None:
+        self.settings = base.settings(**flags)
+        self.library = Library(self.settings, base.clocks)
+        self.engine = SearchEngine(self.settings, count_words)
+        self.loaded: list[str] = []
+
+    def files(self) -> list[SourceFile]:
+        listings = self.library.refresh(self.settings.layers, Deadline())
+        return [source for listing in listings for source in listing.files]
+
+    def update(
+        self, deadline: Deadline | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        def look_up(source: SourceFile) -> Loaded:
+            self.loaded.append(source.path)
+            return self.library.look_up(source, Deadline())
+
+        self.engine.update(self.files(), look_up, deadline or Deadline(), progress)
+
+    def search(self, query: str, limit: int = 10, layers: tuple[str, ...] | None = None) -> Found:
+        self.update()
+        return self.engine.search(query, limit=limit, layers=layers, deadline=Deadline())
+
+    def paths(self, query: str, **options: object) -> list[str]:
+        found = self.search(query, **options)  # type: ignore[arg-type]
+        return [result["path"].removeprefix(".knowledge/") for result in found.results]

@@ -1,0 +1,88 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sage.prose import is_footer, is_listing, last_lines, section_prose
+
+
+def text_of(source: str, level: int = 0) -> str:
+    return section_prose(source, level).text
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Use **bold**, _soft_ and `code`.", "Use bold, soft and code."),
+        ('See [the guide](../guide.md "t") or [it][1].', "See the guide or it."),
+        ("![a picture](x.png)", "a picture"),
+        ("- one\n* two\n1. three\n- [x] done", "one\ntwo\nthree\ndone"),
+        ("> quoted\n> more", "quoted\nmore"),
+        ("| a | b |\n|---|:-:|\n| c | d |", "a | b\n\nc | d"),
+        ("a <b>c</b> <!-- not\nthis --> d", "a  c    d"),
+        ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
+        ("5 &lt; 6 \\*star\\*", "5 < 6 *star*"),
+        ("text\n\n[ref]: https://example.com", "text"),
+        ("a\n\n---\n\nb", "a\n\n\n\nb"),
+    ],
+)
+def test_marks_are_removed_and_words_stay(source: str, expected: str) -> None:
+    assert text_of(source) == expected
+
+
+def test_the_heading_is_not_part_of_the_text() -> None:
+    assert text_of("## Title\n\nBody", 2) == "Body"
+    assert text_of("Title\n=====\nBody", 1) == "Body"
+
+
+def test_code_is_kept_apart_and_fences_nest() -> None:
+    prose = section_prose("before\n````md\n```py\nx = 1\n```\n````\nafter", 0)
+    assert prose.text == "before\nafter"
+    assert prose.code == "```py\nx = 1\n```"
+    assert prose.whole == "before\nafter\n```py\nx = 1\n```"
+
+
+@pytest.mark.parametrize(
+    ("heading", "body"),
+    [
+        ("Table of Contents", "- [1. Overview](#1-overview)\n- [2. Use](#2-use)"),
+        ("2. Contents", "* [Overview](#overview)"),
+        ("Related", "- `.knowledge/core/x.md` — what it says\n- [b](b.md)"),
+        ("See also", "- [a](a.md): a long remark that says what the other page is about"),
+        ("目录", "- [一](#一)"),
+        ("Pages", "- [a](a.md)\n- [b](b.md)\n\n---"),
+    ],
+)
+def test_sections_that_only_point_elsewhere_are_listings(heading: str, body: str) -> None:
+    assert is_listing(heading, f"## {heading}\n\n{body}\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("heading", "body"),
+    [
+        ("Related work", "Others have tried to measure this before us, with little success."),
+        ("Contents", "The crate contains the parts below, weighed and labelled by hand."),
+        ("Links", ""),
+        ("Setup", "- [Install it](a.md)\n- Then run the migration before the first start."),
+    ],
+)
+def test_sections_that_say_something_are_no_listings(heading: str, body: str) -> None:
+    assert not is_listing(heading, f"## {heading}\n\n{body}\n", 2)
+
+
+def test_footers_are_left_out() -> None:
+    source = "Text.\n\n---\n\n*The Team Handbook*\n"
+    assert last_lines(source) == ("*The Team Handbook*", "Text.")
+    assert section_prose(source, 0, frozenset({"*The Team Handbook*"})).text == "Text."
+
+
+def test_a_line_is_a_footer_when_most_documents_end_with_it() -> None:
+    assert is_footer(4, 6)
+    assert not is_footer(3, 3)
+    assert not is_footer(5, 10)
+
+
+@given(st.text(), st.integers(0, 6))
+def test_any_text_has_a_plain_form(source: str, level: int) -> None:
+    prose = section_prose(source, level)
+    assert isinstance(prose.whole, str)
+    assert is_listing("Links", source, level) in (True, False)
