@@ -1,0 +1,272 @@
+"""What of a document can be packed: passages, each a section with the small ones below it.
+
+A passage is worth nothing yet; what it is worth to a task is the business of `fitness`.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from sage.cutting import closer, cut_points, without_ending
+from sage.documents import Document, Section, section_topic
+from sage.kinds import is_knowledge, kinds_of
+from sage.languages import canonical, is_main, languages_in
+from sage.markdown import line_starts
+from sage.prose import last_lines
+from sage.scrub import clean
+
+# A heading with everything below it is one passage up to about three hundred tokens.
+PASSAGE_BYTES = 1_300
+MAX_NAME = 90
+_SHINGLE = 5
+_MOTTO_BYTES = 120
+"""Fewer words than this below a title are a motto, not knowledge."""
+
+_HEADING = re.compile(
+    r" {0,3}#{1,6}(?![^\s])[^\r\n]*(?:\r\n?|\n|\Z)"
+    # The other form: lines of text over a line of = or -.
+    r"|(?:[^\r\n]+(?:\r\n?|\n))+? {0,3}(?:=+|-+)[ \t]*(?:\r\n?|\n|\Z)"
+)
+# The end of a fence or a table is no footer however often it is repeated.
+_FOOTER = re.compile(r"(?!```|~~~|\|).*[^\W_]")
+_LEAST_REPEATED = 4
+_REPEATED_SHARE = 0.1
+_FENCE_LANGUAGE = re.compile(r"^ {0,3}(?:```+|~~~+)[ \t]*([A-Za-z][\w+#.-]*)", re.MULTILINE)
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
+_ENDING = re.compile(r"(?:ations?|ating|ated|ates?|ings?|ed|es|s)?$")
+
+
+class SectionName(NamedTuple):
+    """A section with text of its own, as it is named to others."""
+
+    name: str
+    topic: str
+    start_line: int
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """Neighbouring sections of one document that are packed together."""
+
+    document: Document
+    first: int
+    """The position of its first section."""
+    end: int
+    """The position after its last section."""
+    stop: int
+    """Where its text ends in the body, without the rules and the footer behind it."""
+    closer: str = ""
+    """What must follow the text so that it leaves no fence or comment open."""
+    counts: dict[tuple[int, bool], int] = field(default_factory=dict, repr=False)
+    """Token counts by the number of lines kept, with and without the first heading."""
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """Its sections in order."""
+        return self.document.sections[self.first : self.end]
+
+    @property
+    def start(self) -> int:
+        """Where its text begins in the body."""
+        return self.sections[0].start
+
+    @cached_property
+    def inner_start(self) -> int:
+        """Where its text begins behind its first heading."""
+        return heading_end(self.document, self.sections[0])
+
+    @property
+    def topic(self) -> str:
+        """Its public address: that of its first section, or of the document it opens."""
+        if len(self.trail) == 1:
+            return self.document.topic
+        return section_topic(self.document, self.sections[0])
+
+    @cached_property
+    def place(self) -> str:
+        """The path of its document, as it may stand in a heading."""
+        return " ".join(clean(self.document.path).split())
+
+    @cached_property
+    def trail(self) -> tuple[str, ...]:
+        """The title of the document and the headings down to its first section."""
+        return trail_of(self.document, self.sections[0])
+
+    @cached_property
+    def section_names(self) -> tuple[SectionName, ...]:
+        """Its sections that are more than a heading."""
+        return tuple(
+            SectionName(
+                " > ".join(trail_of(self.document, section)),
+                clean(section_topic(self.document, section)),
+                section.start_line,
+            )
+            for section in self.sections
+            if _below_heading(self.document, section).strip()
+        )
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds that its headings show."""
+        headings = (section.heading for section in self.sections if section.level > 1)
+        return kinds_of("\n".join(headings))
+
+    @cached_property
+    def code_languages(self) -> frozenset[str]:
+        """The programming languages of its code."""
+        body = self.document.body[self.start : self.stop]
+        named = {canonical(name) for name in _FENCE_LANGUAGE.findall(body)}
+        return frozenset(name for name in named if is_main(name))
+
+    @property
+    def start_line(self) -> int:
+        """Its first line in the file."""
+        return self.sections[0].start_line
+
+    @cached_property
+    def text(self) -> str:
+        """Its text as it may leave, heading included."""
+        return clean(self.document.body[self.start : self.stop]) + self.closer
+
+    @cached_property
+    def lines(self) -> tuple[int, ...]:
+        """The offsets of the lines of its text, and its end."""
+        return tuple(line_starts(self.text))
+
+    @cached_property
+    def cut_points(self) -> tuple[int, ...]:
+        """The numbers of lines after which its text may end."""
+        return tuple(cut_points(self.text))
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """The size of its text."""
+        return len(self.document.body[self.start : self.stop].encode("utf-8", "replace"))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The stems of its words."""
+        return frozenset(map(rough_stem, re.findall(r"[^\W_]+", self.text.casefold())))
+
+    @cached_property
+    def shingles(self) -> frozenset[int]:
+        """Its runs of five words, without case and marks, by which repeated text is known."""
+        words = re.findall(r"\w+", self.document.body[self.inner_start : self.stop].casefold())
+        runs = (words[at : at + _SHINGLE] for at in range(max(1, len(words) - _SHINGLE + 1)))
+        return frozenset(hash(tuple(run)) for run in runs)
+
+
+@lru_cache(maxsize=50_000)
+def rough_stem(word: str) -> str:
+    """A word without its ending, good enough to tell that two forms are one word."""
+    stem = _ENDING.sub("", word, count=1).rstrip("eiy")
+    return stem if len(stem) > 2 else word
+
+
+def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Passage, ...]:
+    """The passages of a document in order; an index page has none.
+
+    Args:
+        footers: lines that end so many documents that they say nothing.
+    """
+    if document.is_index:
+        return ()
+    kept = [
+        is_knowledge(section, document.text(section), _below_heading(document, section))
+        for section in document.sections
+    ]
+    passages = list(_passages(document, kept, footers))
+    if len(passages) > 1 and _is_motto(passages[0]):
+        del passages[0]
+    return tuple(passages)
+
+
+def footers_of(documents: Sequence[Document]) -> frozenset[str]:
+    """The last lines that many documents share."""
+    counts = Counter(line for one in documents for line in set(last_lines(one.body)))
+    least = max(_LEAST_REPEATED, len(documents) * _REPEATED_SHARE)
+    return frozenset(
+        line for line, count in counts.items() if count >= least and _FOOTER.match(line)
+    )
+
+
+def trail_of(document: Document, section: Section) -> tuple[str, ...]:
+    """The names from the document down to a section."""
+    names = section.breadcrumb
+    title = next((one.heading for one in document.sections if one.level == 1), "")
+    if names and names[0] == title:
+        names = names[1:]
+    return tuple(_one_line(name) for name in (document.title, *names) if name.strip())
+
+
+def heading_end(document: Document, section: Section) -> int:
+    """Where the text of a section begins in the body, behind its heading and blank lines."""
+    end = section.start
+    if section.level:
+        heading = _HEADING.match(document.body, section.start, section.end)
+        end = heading.end() if heading else end
+    blank = _BLANK_LINES.match(document.body, end, section.end)
+    return blank.end() if blank else end
+
+
+def _passages(
+    document: Document, kept: Sequence[bool], footers: Collection[str]
+) -> Iterator[Passage]:
+    waiting: int | None = None  # a heading without text of its own joins what is below it
+    position = 0
+    while position < len(document.sections):
+        reach = document.reach(position)
+        bare = _is_bare(document, position) and reach > position + 1
+        if all(kept[position + bare : reach]) and _belongs_together(document, position, reach):
+            end = reach
+        elif kept[position]:
+            end = position + 1
+        else:
+            waiting = (position if waiting is None else waiting) if bare else None
+            position += 1
+            continue
+        joins = waiting is not None and document.reach(waiting) > position
+        first = waiting if waiting is not None and joins else position
+        yield _passage(document, first, end, footers)
+        waiting = None
+        position = end
+
+
+def _belongs_together(document: Document, first: int, end: int) -> bool:
+    """Whether sections are small, and none of the inner ones is for one language only."""
+    start, stop = document.sections[first].start, document.sections[end - 1].end
+    if len(document.body[start:stop].encode("utf-8", "replace")) > PASSAGE_BYTES:
+        return False
+    return not any(languages_in(one.heading) for one in document.sections[first + 1 : end])
+
+
+def _is_bare(document: Document, position: int) -> bool:
+    section = document.sections[position]
+    return section.level > 1 and not _below_heading(document, section).strip()
+
+
+def _is_motto(passage: Passage) -> bool:
+    """Whether a passage is a line below the title and nothing else."""
+    is_short = passage.size_bytes - (passage.inner_start - passage.start) < _MOTTO_BYTES
+    return is_short and len(passage.sections) == 1 and passage.sections[0].level < 2
+
+
+def _below_heading(document: Document, section: Section) -> str:
+    return document.body[heading_end(document, section) : section.end]
+
+
+def _passage(document: Document, first: int, end: int, footers: Collection[str]) -> Passage:
+    start, stop = document.sections[first].start, document.sections[end - 1].end
+    is_last = end == len(document.sections)
+    text = without_ending(document.body[start:stop], footers if is_last else ())
+    # Only what ends a document can be left open: a heading is none while a fence is open.
+    closing = closer(clean(text)) if is_last else ""
+    return Passage(document, first, end, start + len(text), closing)
+
+
+def _one_line(name: str) -> str:
+    line = " ".join(clean(name).split())
+    return line if len(line) <= MAX_NAME else line[: MAX_NAME - 1].rstrip() + "…"
