@@ -1,0 +1,203 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from sage import __version__
+from sage.cli import main
+from sage.errors import TimeoutExceeded
+from sage.knowledge import KnowledgeBase
+from tests.conftest import Base
+
+FILES: dict[str, str | bytes] = {
+    "core/principles.md": "# Principles\n\nSay why.\n\n## Small steps\n\nShip often. 设计 é\n",
+    "practices/testing.md": "# Testing\n\nUse fixtures, not mocks.\n",
+}
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(base: Base, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the command in the repository; its exit code and what it printed come back."""
+    base.write(FILES)
+    for name in [name for name in os.environ if name.startswith(("SAGE_", "CLAUDE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("SAGE_CACHE_DIR", base.environment["SAGE_CACHE_DIR"])
+    monkeypatch.chdir(base.root)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sage", *arguments])
+        code: object = 0
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        printed = capsys.readouterr()
+        assert isinstance(code, int)
+        return code, printed.out, printed.err
+
+    return run
+
+
+def process(base: Base, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
+    inherited = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.Popen(
+        [sys.executable, "-m", "sage", *arguments],
+        cwd=base.root,
+        env={**inherited, **base.environment, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_get_prints_the_content_as_it_is(run: Run) -> None:
+    code, out, err = run("get", "core", "principles#small steps")
+    assert (code, err) == (0, "")
+    assert out == (
+        "<!-- .knowledge/core/principles.md:5-7 -->\n\n## Small steps\n\nShip often. 设计 é\n"
+    )
+
+
+def test_get_json_is_the_object_of_the_tool(run: Run, base: Base) -> None:
+    code, out, _ = run("get", "practices", "--json")
+    printed = json.loads(out)
+    answer = base.open().get("practices")
+    printed["metadata"]["load_time_ms"] = answer["metadata"]["load_time_ms"]
+    assert code == 0
+    assert printed == answer
+
+
+def test_info_json_is_the_object_of_the_tool(run: Run) -> None:
+    code, out, _ = run("info", "--json")
+    info = json.loads(out)
+    assert code == 0
+    assert list(info)[:5] == ["version", "status", "knowledge_base", "cache", "uptime_seconds"]
+    assert info["status"] == "healthy"
+    assert info["knowledge_base"]["content_files"] == 2
+
+
+def test_info_is_readable(run: Run) -> None:
+    code, out, _ = run("info")
+    assert code == 0
+    rows = [line.split(maxsplit=1) for line in out.splitlines()]
+    assert ["version", __version__] in rows
+    assert ["status", "healthy"] in rows
+    assert ["practices", "1 documents, 9 tokens"] in rows
+
+
+def test_search_finds_and_prints_the_object_of_the_tool(run: Run) -> None:
+    code, out, _ = run("search", "fixtures", "--json")
+    assert code == 0
+    assert [result["topic"] for result in json.loads(out)["results"]] == ["practices/testing"]
+    _, out, _ = run("search", "fixtures", "--layer", "practices", "--limit", "1")
+    assert ".knowledge/practices/testing.md" in out
+    assert out.endswith("1 of 1 documents\n")
+
+
+def test_search_explains_itself(run: Run) -> None:
+    code, out, _ = run("search", "fixtures", "--explain")
+    assert code == 0
+    assert out.startswith(".knowledge/practices/testing.md")
+
+
+def test_eval_measures_search_and_fails_below_a_floor(run: Run, base: Base) -> None:
+    base.write({"eval.yaml": "- {query: fixtures, expect: practices/testing}\n"})
+    code, out, _ = run("eval", "--json")
+    assert code == 0
+    assert json.loads(out)["queries"] == 1
+    assert run("eval", "--min-mrr", "0.5")[0] == 0
+    base.write({"eval.yaml": "- {query: fixtures, expect: core/principles}\n"})
+    code, out, err = run("eval", "--min-mrr", "0.5")
+    assert code == 1
+    assert "fixtures" in out
+    assert err.startswith("sage: ")
+
+
+def test_context_prints_the_context_the_choices_or_the_object(run: Run) -> None:
+    code, out, _ = run("context", "coding", "--task", "write a fixture", "--files", "a.py,b.py")
+    assert code == 0
+    assert "Principles" in out
+    _, out, _ = run("context", "coding", "--explain")
+    assert out.startswith("tokens")
+    _, out, _ = run("context", "coding", "--json", "--budget", "500")
+    assert 0 < json.loads(out)["token_count"] <= 500
+
+
+def test_cut_answer_says_so_on_stderr(run: Run) -> None:
+    code, out, err = run("get", "core", "--max-tokens", "12")
+    assert code == 0
+    assert "Ship often" not in out
+    assert err.startswith("sage: not complete: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("get", "cores"), 2, "there is no layer 'cores'; use one of core, guidelines"),
+        (("get", "core", "--max-tokens", "0"), 2, "max_tokens is 0"),
+        (("get", "core", "nowhere"), 1, "nothing is called 'nowhere'"),
+        (("get", "core", "--root", "/nonexistent"), 4, "--root names /nonexistent"),
+        (("search", " "), 2, "query is empty"),
+        (("search", "x", "--limit", "0"), 2, "limit is 0"),
+        (("context", "cooking"), 2, "cooking"),
+    ],
+)
+def test_error_is_one_line_and_an_exit_code(
+    run: Run, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    got, out, err = run(*arguments)
+    assert (got, out) == (code, "")
+    assert err.startswith("sage: ")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["get", "get core --colour", "bake", "get core --timeout-ms 0"])
+def test_wrong_arguments_exit_with_two(run: Run, line: str) -> None:
+    assert run(*line.split())[0] == 2
+
+
+def test_timeout_exits_with_three(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: object, **__: object) -> None:
+        raise TimeoutExceeded("no answer within 1 ms")
+
+    monkeypatch.setattr(KnowledgeBase, "get", late)
+    assert run("get", "core") == (3, "", "sage: no answer within 1 ms\n")
+
+
+def test_wrong_configuration_exits_with_four(run: Run, base: Base) -> None:
+    base.write({"sage.yaml": "layer: core"})
+    code, _, err = run("get", "core")
+    assert code == 4
+    assert "did you mean layers?" in err
+
+
+def test_version_and_help_are_printed(run: Run) -> None:
+    assert run("--version") == (0, f"{__version__}\n", "")
+    code, out, _ = run("-h")
+    assert code == 0
+    for command in ("serve", "get", "search", "context", "info"):
+        assert command in out
+
+
+def test_output_is_utf_8_whatever_the_locale(base: Base) -> None:
+    base.write(FILES)
+    ended = process(base, "get", "core", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    out, err = ended.communicate(timeout=60)
+    assert ended.returncode == 0, err
+    assert "设计 é" in out.decode("utf-8")
+
+
+def test_reader_that_goes_away_is_no_error(base: Base) -> None:
+    base.write({"core/large.md": "word and word\n" * 40_000})
+    started = process(base, "get", "core", "--max-tokens", "1000000")
+    assert started.stdout is not None
+    assert started.stderr is not None
+    assert started.stdout.read(10) == b"<!-- .know"
+    started.stdout.close()
+    assert started.wait(timeout=60) in (0, 1)
+    assert started.stderr.read() == b""
+    started.stderr.close()
