@@ -1,0 +1,143 @@
+"""The commands of whoever runs a server for others."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from sage.access import Grant, TokenFile
+from sage.cli_server import register
+from sage.errors import ConfigError, InvalidInput, NotFound
+from sage.observing import OK, Observation
+from sage.usage import UsageLog
+from tests.httpkit import write_base
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_base(tmp_path / "repo")
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "config" / "tokens.json")
+
+
+def sage(*arguments: object) -> Result:
+    app = typer.Typer()
+    register(app)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_token_is_printed_once_and_works(tokens: TokenFile, root: Path) -> None:
+    made = sage(
+        "token",
+        "create",
+        "ci",
+        "--layers",
+        "core, practices",
+        "--tokens",
+        tokens.path,
+        "--root",
+        root,
+    )
+    value = made.stdout.strip()
+    assert tokens.verify(value) == Grant("ci", ("core", "practices"))
+    assert value not in made.stderr
+    assert value not in sage("token", "list", "--tokens", tokens.path).stdout
+
+
+def test_tokens_are_listed_without_their_values(tokens: TokenFile) -> None:
+    tokens.create("ci", ["core"], 60)
+    tokens.create("ada")
+    listed = sage("token", "list", "--tokens", tokens.path).stdout.splitlines()
+    assert listed[0].split() == ["NAME", "LAYERS", "CREATED", "EXPIRES", "STATE"]
+    assert [line.split()[:2] for line in listed[1:]] == [["ada", "all"], ["ci", "core"]]
+    objects = json.loads(sage("token", "list", "--json", "--tokens", tokens.path).stdout)
+    assert [one["expires"] == "never" for one in objects] == [True, False]
+    assert all(set(one) == {"name", "layers", "created", "expires", "state"} for one in objects)
+
+
+def test_no_tokens_is_an_invitation(tokens: TokenFile) -> None:
+    listed = sage("token", "list", "--tokens", tokens.path)
+    assert listed.stdout == ""
+    assert "sage token create NAME" in listed.stderr
+
+
+def test_a_token_is_rotated_and_revoked(tokens: TokenFile) -> None:
+    old = tokens.create("ci", ["core"])
+    flags = ("--tokens", tokens.path)
+    new = json.loads(sage("token", "rotate", "ci", "--overlap", "1h", "--json", *flags).stdout)
+    assert tokens.verify(old) == tokens.verify(new["token"]) == Grant("ci", ("core",))
+    sage("token", "revoke", "ci", *flags)
+    assert tokens.verify(new["token"]) is None
+    with pytest.raises(NotFound):
+        sage("token", "revoke", "ci", *flags)
+
+
+def test_a_layer_that_is_not_served_is_a_mistake(tokens: TokenFile, root: Path) -> None:
+    for layers in ("core,marketing", ","):
+        with pytest.raises(InvalidInput, match="layer"):
+            sage(
+                "token", "create", "ci", "--layers", layers, "--tokens", tokens.path, "--root", root
+            )
+    assert tokens.tokens() == []
+
+
+def test_away_from_a_repository_layers_are_taken_as_they_are(
+    tokens: TokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SAGE_ROOT", raising=False)
+    made = sage("token", "create", "ci", "--layers", "anything", "--tokens", tokens.path)
+    assert tokens.verify(made.stdout.strip()) == Grant("ci", ("anything",))
+
+
+def test_usage_shows_what_was_read_and_what_was_not(root: Path, tmp_path: Path) -> None:
+    log = UsageLog(tmp_path / "usage.jsonl", with_queries=True)
+    mark = {"content": "<!-- .knowledge/core/principles.md -->\n"}
+    log.note(Observation("sage_get_knowledge", OK, 0.1, {}, mark))
+    log.note(Observation("sage_search", OK, 0.1, {"query": "unicorn"}, {"results": [], "total": 0}))
+    log.close()
+    shown = sage("usage", "--log", log.path, "--root", root).stdout
+    assert ".knowledge/core/principles.md  read 1, shown 0" in shown
+    assert "1 x unicorn" in shown
+    assert "3 pages" in shown
+    summary = json.loads(sage("usage", "--log", log.path, "--root", root, "--json").stdout)
+    assert summary["never_read"][0] == ".knowledge/guidelines/secret-salaries.md"
+
+
+def test_usage_without_a_log_says_how_to_have_one(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--usage-log"):
+        sage("usage", "--log", tmp_path / "none", "--root", root)
+
+
+@pytest.mark.parametrize(
+    ("flags", "error", "words"),
+    [
+        (("--port", "9000"), InvalidInput, "--port is for HTTP; add --http"),
+        (("--http", "--jwt-issuer", "https://id.example"), ConfigError, "--jwt-audience"),
+        (("--http", "--port", "0", "--path", "/metrics"), ConfigError, "--path"),
+        (("--http", "--port", "0", "--allow-host", "*"), ConfigError, "--allow-host"),
+        (("--http", "--port", "0", "--host", "0.0.0.0"), ConfigError, "nothing would stop them"),
+        (("--http", "--port", "0", "--require-token"), ConfigError, "nothing would stop them"),
+        (("--http", "--host", "no.such.host.invalid"), ConfigError, "cannot listen"),
+    ],
+)
+def test_a_server_that_would_not_be_what_was_meant_does_not_start(
+    root: Path, tokens: TokenFile, flags: tuple[str, ...], error: type[Exception], words: str
+) -> None:
+    more = () if flags[0] == "--port" else ("--tokens", tokens.path)
+    with pytest.raises(error, match=words):
+        sage("serve", "--root", root, *flags, *more)
+
+
+def test_help_names_every_flag_and_its_variable() -> None:
+    text = " ".join(sage("serve", "--help").stdout.split())
+    for flag in ("--http", "--host", "--allow-host", "--require-token", "--jwt-issuer", "--grace"):
+        assert flag in text
