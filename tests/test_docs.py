@@ -1,0 +1,84 @@
+"""What the documentation says is what happens: commands run, pages are generated, links resolve."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generate import FOLDER, pages
+from sage.documents import parse_document
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^(```+).*?^\1\s*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_a_generated_page_is_what_the_code_says(name: str) -> None:
+    assert (FOLDER / name).read_text("utf-8") == pages()[name], "run: make docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for link in _LINK.findall(_CODE.sub("", page.read_text("utf-8"))):
+        if link.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), link
+        if anchor:
+            assert anchor in _anchors(target), link
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
+
+
+def test_every_command_of_the_tutorial_works(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```$", _text("docs/tutorial.md"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 8
+    script = "set -eu\n" + "\n".join(blocks)
+    done = _shell(script, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Restore the column first" in done.stdout
+    assert "2 queries: hit rate 1.000" in done.stdout
+
+
+def test_every_command_of_the_readme_is_known(tmp_path: Path) -> None:
+    known = _shell("sage --help", tmp_path).stdout
+    commands = set(re.findall(r"^(?:\$ )?sage (\w+)", _text("README.md"), re.MULTILINE))
+    assert commands
+    assert [name for name in commands if not re.search(rf"\b{name}\b", known)] == []
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def _anchors(page: Path) -> set[str]:
+    document = parse_document(page.read_text("utf-8"), page.name, "docs")
+    return {section.anchor for section in document.sections}
+
+
+def _shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder / "home"),
+        "SAGE_CACHE_DIR": str(folder / "cache"),
+        "COLUMNS": "120",
+    }
+    (folder / "home").mkdir(exist_ok=True)
+    return subprocess.run(
+        ["sh", "-c", script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
