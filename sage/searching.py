@@ -235,10 +235,11 @@ class SearchEngine:
         """Write the index off the request path; a write that runs sees only its own moment."""
         packed = kept_holdings.parcel(held)
         self._unkept = 0
-        self._writer = threading.Thread(
+        writer = threading.Thread(
             target=self._keep, args=(packed,), name="sage-index-writer", daemon=True
         )
-        self._writer.start()
+        writer.start()
+        self._writer = writer  # only now: one that has not begun cannot be waited for
 
     def _keep(self, packed: kept_holdings.Parcel) -> None:
         with self._writing:
