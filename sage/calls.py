@@ -7,6 +7,7 @@ it is a daemon it cannot hold up the end of the process either.
 
 import asyncio
 import contextlib
+import contextvars
 import queue
 import threading
 from collections.abc import Callable
@@ -77,6 +78,8 @@ class _Job:
     def __init__(self, work: Callable[[Deadline], Any], deadline: Deadline) -> None:
         self._work = work
         self._deadline = deadline
+        # What is logged or traced in the thread belongs to the request that asked.
+        self._context = contextvars.copy_context()
         self._outcome: Any = None
         self._error: Exception | None = None
         self._loop = asyncio.get_running_loop()
@@ -87,7 +90,7 @@ class _Job:
         if self.answer.done():
             return
         try:
-            self._outcome = self._work(self._deadline)
+            self._outcome = self._context.run(self._work, self._deadline)
         except Exception as error:
             self._error = error
         except BaseException as error:

@@ -7,6 +7,7 @@ may take to send the head of one, nor how long it may leave an answer unread.
 import asyncio
 import logging
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -34,12 +35,15 @@ class BoundedProtocol(H11Protocol):
     _unfetched_since: float | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, unless there are too many already."""
+        """Begin; where there are too many already, in place of the one idle for longest."""
         super().connection_made(transport)
         self._waiting_since = self.loop.time()
         transport.max_size = READ_BYTES  # type: ignore[attr-defined]
         if len(self.connections) > self.limits.connections:
-            transport.abort()
+            idle = [other for other in self.connections if _is_idle(other)]
+            oldest = min(idle, key=lambda other: other._waiting_since, default=self)
+            oldest.transport.abort()
+            self.connections.discard(oldest)  # it is told of its end only a moment later
 
     def data_received(self, data: bytes) -> None:
         """Take what the client sends."""
@@ -62,10 +66,16 @@ class BoundedProtocol(H11Protocol):
             return now - self._unfetched_since > self.limits.reader_seconds
         self._unfetched_since = None
         answering = self.cycle is not None and not self.cycle.response_complete
-        idle = self.timeout_keep_alive_task is not None
-        if answering or idle:
+        if answering or _is_idle(self):
             return False
         return now - self._waiting_since > self.limits.header_seconds
+
+
+def _is_idle(connection: object) -> TypeGuard[BoundedProtocol]:
+    """Whether a connection waits between two requests."""
+    return (
+        isinstance(connection, BoundedProtocol) and connection.timeout_keep_alive_task is not None
+    )
 
 
 def drop_overdue(connections: Iterable[object], now: float) -> int:

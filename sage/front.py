@@ -4,6 +4,7 @@ Each rule lives in a module of its own: hosts, doorkeeper, limits, admission. MC
 `exchange`'s; here a request is only let through to it.
 """
 
+import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable
@@ -81,6 +82,9 @@ class Front:
                     await self._serve(visit, receive)
                 except Refused as refused:
                     await visit.refuse(refused)
+                except asyncio.CancelledError:
+                    # The time that running calls have at the end is over.
+                    await visit.refuse(closing())
                 describe(visit.status >= 500, **_attributes(visit))
         finally:
             self._keep(visit)

@@ -69,7 +69,8 @@ def configure_json_logging(level: str, stream: TextIO | None = None) -> None:
     output.setFormatter(JsonLines())
     logging.basicConfig(handlers=[output], level=level.upper(), force=True)
     if level != "debug":
-        # FastMCP logs a traceback for every resource that a client asks for in vain, and the
-        # protocol's own package a line for every request.
+        # FastMCP logs a traceback for every resource that a client asks for in vain, the
+        # protocol's own package a line for every request, asyncio one for clients that went away.
         logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
         logging.getLogger("mcp").setLevel(logging.WARNING)
+        logging.getLogger("asyncio").setLevel(logging.ERROR)

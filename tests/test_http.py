@@ -1,6 +1,7 @@
 """The server over HTTP: its endpoints, and the answers of MCP as over stdio."""
 
 import json
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -242,6 +243,15 @@ def test_metrics_count_calls_errors_times_and_the_index(client: Client) -> None:
     ):
         assert sample in text
     assert "made_up_name" not in text
+
+
+def test_the_guide_names_every_metric_and_no_other(client: Client) -> None:
+    guide = (Path(__file__).parent.parent / "docs" / "deployment.md").read_text("utf-8")
+    shown = set(re.findall(r"^# TYPE (\S+)", client.get("/metrics").body.decode(), re.MULTILINE))
+    assert shown == set(re.findall(r"`((?:sage|process)_[a-z_]+)`", guide)) - {
+        "sage_info",
+        "sage_layers",
+    }
 
 
 def test_an_edit_is_in_the_next_answer(client: Client, root: Path) -> None:

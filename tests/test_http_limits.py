@@ -220,17 +220,15 @@ def test_a_call_ends_when_its_client_goes(root: Path) -> None:
         assert held.given_up.wait(10)
 
 
-def test_connections_have_a_bound(root: Path) -> None:
-    with serving(root, limits=Limits(connections=3)) as client:
+def test_connections_have_a_bound_and_the_one_idle_for_longest_makes_way(root: Path) -> None:
+    with serving(root, Held, limits=Limits(connections=2)) as client, holding(client, 1):
         address = ("127.0.0.1", client.port)
-        first = [socket.create_connection(address) for _ in range(3)]
-        for connection in first:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert read_reply(connection).status == 200
-        with socket.create_connection(address) as beyond:
-            assert is_dropped(beyond)
-        for connection in first:
-            connection.close()
+        with socket.create_connection(address) as idle:
+            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert read_reply(idle).status == 200
+            with socket.create_connection(address), socket.create_connection(address) as beyond:
+                assert is_dropped(idle)
+                assert is_dropped(beyond)
 
 
 def test_a_running_call_is_finished_before_the_end(root: Path) -> None:
@@ -251,7 +249,7 @@ def test_a_call_that_never_ends_does_not_hold_up_the_end(root: Path) -> None:
         assert isinstance(held, Held)
         assert held.waiting.acquire(timeout=10)
         client.server.end()
-        assert is_dropped(connection)
+        assert read_reply(connection).status == 503
         assert held.given_up.wait(10)
         connection.close()
     assert time.monotonic() - began < 20
