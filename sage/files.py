@@ -149,19 +149,19 @@ def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
     try:
         for name in _take_files(walk, path, folder):
             if walk.complete:
-                _walk_below(walk, f"{path}/{name}", f"{real}/{name}", folder)
+                _walk_below(walk, f"{path}/{name}", f"{real}/{name}", name, folder)
     except OSError as error:
         _folder_problem(walk, path, error)
     finally:
         close_folder(folder)
 
 
-def _walk_below(walk: Walk, path: str, real: str, parent: int | str) -> None:
+def _walk_below(walk: Walk, path: str, real: str, name: str, parent: int | str) -> None:
     if path.count("/") > MAX_DEPTH:
         walk.leave_out(path, "too-deep", f"nested deeper than {MAX_DEPTH} folders")
     elif _is_new_folder(walk, path, real):
         try:
-            folder = open_below(parent, real.rpartition("/")[2])
+            folder = open_below(parent, name)
         except OSError as error:
             _folder_problem(walk, path, error)
         else:

@@ -178,7 +178,7 @@ def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Pass
         is_knowledge(section, document.text(section), _below_heading(document, section))
         for section in document.sections
     ]
-    passages = list(_passages(document, kept, footers))
+    passages = [one for one in _passages(document, kept, footers) if _says_something(one)]
     if len(passages) > 1 and _is_motto(passages[0]):
         del passages[0]
     return tuple(passages)
@@ -246,6 +246,11 @@ def _belongs_together(document: Document, first: int, end: int) -> bool:
 def _is_bare(document: Document, position: int) -> bool:
     section = document.sections[position]
     return section.level > 1 and not _below_heading(document, section).strip()
+
+
+def _says_something(passage: Passage) -> bool:
+    """Whether words are left without the footer."""
+    return bool(re.search(r"[^\W_]", passage.document.body[passage.inner_start : passage.stop]))
 
 
 def _is_motto(passage: Passage) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 # FastMCP reads its settings when it is imported. Left alone, a `.env` in whatever directory a host
@@ -18,6 +19,11 @@ for _name in [name for name in os.environ if name.startswith("FASTMCP_")]:
 os.environ["FASTMCP_ENV_FILE"] = os.devnull
 os.environ["FASTMCP_LOG_ENABLED"] = "false"
 os.environ["FASTMCP_CHECK_FOR_UPDATES"] = "off"
+# It also wants a home folder to exist, which the user of a container may not have.
+try:
+    Path.home()
+except RuntimeError:
+    os.environ["HOME"] = os.sep
 
 # ruff: noqa: ARG002, E402 - FastMCP passes call_next by name; imports must follow the lines above
 import anyio

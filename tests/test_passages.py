@@ -65,6 +65,7 @@ def test_a_footer_that_many_pages_share_is_left_out() -> None:
     footers = footers_of(pages)
     assert footers == {"*The team*"}
     assert passages_of(pages[0], footers)[0].text == f"# P0\n\n{prose(30, 0)}"
+    assert passages_of(document("core/a.md", "# A\n\n*The team*\n"), footers) == ()
 
 
 def test_the_end_of_a_fence_is_no_footer() -> None:
