@@ -29,7 +29,7 @@ with warnings.catch_warnings():
 
 _INDEX_NAME = "sage"
 _MAX_STEMS = 200_000
-_MAX_DECODED = 300_000
+_MAX_DECODED = 100_000
 
 
 class PostingField(FieldType):  # type: ignore[misc]

@@ -47,11 +47,7 @@ class Excerpt:
         text = passage.text
         if self.kept_lines:
             text = text[: passage.lines[self.kept_lines]].rstrip() + BETWEEN + cut_mark(passage)
-        return text if with_heading else text[self._heading_size() :]
-
-    def _heading_size(self) -> int:
-        passage = self.passage
-        return len(clean(passage.document.body[passage.start : passage.inner_start]))
+        return text if with_heading else text[passage.inner_offset :]
 
 
 @dataclass(frozen=True)

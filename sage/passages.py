@@ -129,7 +129,15 @@ class Passage:
     @cached_property
     def text(self) -> str:
         """Its text as it may leave, heading included."""
-        return clean(self.document.body[self.start : self.stop]) + self.closer
+        return clean(self.document.body[self.start : self.stop]).rstrip() + self.closer
+
+    @cached_property
+    def inner_offset(self) -> int:
+        """Where its text goes on behind the first heading and the blank lines below it."""
+        heading = len(clean(self.document.body[self.start : self.inner_start]))
+        # A line of characters that may not leave is blank once they are gone.
+        blank = _BLANK_LINES.match(self.text, heading)
+        return blank.end() if blank else heading
 
     @cached_property
     def lines(self) -> tuple[int, ...]:

@@ -30,7 +30,7 @@ from sage.worth import (
     standing,
 )
 
-_CACHED_POSTINGS = 300_000
+_CACHED_POSTINGS = 1_000_000
 
 Occurrences = Callable[[str, str], Iterable[tuple[int, Postings]]]
 """The postings of a form in a field, by segments: first row and what is counted from there."""
