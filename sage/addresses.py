@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from sage.bounds import ALL_LAYERS
 from sage.documents import topic_of
 from sage.errors import NotFound
 from sage.files import SourceFile
-from sage.settings import ALL_LAYERS
 
 SCHEME = "knowledge://"
 LAYER_TEMPLATE = SCHEME + "{layer}"

@@ -32,7 +32,12 @@ class Work:
         deadline: Deadline,
         nothing: dict[str, Stamp],
         progress: Progress | None = None,
+        unseen: bool = False,
     ) -> None:
+        """Args:
+        nothing: files known to hold no document.
+        unseen: whether documents that are not among the files may still be there.
+        """
         self._held = held
         self._cards = held.catalog.cards
         self._files = {source.path: source for source in files}
@@ -41,9 +46,10 @@ class Work:
         self._nothing = nothing
         self._progress = progress
         self.documents: dict[str, tuple[Document, Stamp]] = {}
-        self.gone = {path for path in self._cards if path not in self._files}
+        self.gone = {path for path in self._cards if path not in self._files and not unseen}
         self.footers = held.footers
         self.unreached: set[str] = set()
+        self.failed: set[str] = set()
         self.retried: set[str] = set()
 
     @property
@@ -60,7 +66,9 @@ class Work:
                 [
                     path
                     for path, card in self._cards.items()
-                    if path not in self.gone and not moved.isdisjoint(card.last_lines)
+                    if path in self._files
+                    and path not in self.gone
+                    and not moved.isdisjoint(card.last_lines)
                 ]
             )
 
@@ -111,6 +119,8 @@ class Work:
         if loaded.stamp != source.stamp or (loaded.document is None and not loaded.digest):
             # Being written, or gone since the scan: what was loaded may not be what is there.
             self.retried.add(source.path)
+        if loaded.passing:
+            self.failed.add(source.path)
 
     def _endings(self) -> Iterator[tuple[str, ...]]:
         for path, card in self._cards.items():

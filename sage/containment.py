@@ -4,8 +4,10 @@ Every component of a path is opened from its parent without following a link, so
 is swapped for a link between the walk and the read makes the read fail instead of escape.
 """
 
+import errno
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from sage.places import KNOWLEDGE_DIR
@@ -46,10 +48,19 @@ def open_inside(root: Path, relative: str) -> int:
         if not target.lower().endswith(MARKDOWN_SUFFIXES):
             raise Escape("a symbolic link to no markdown") from None
         descriptor = _open_without_links(root, target)
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise Escape("not a regular file")
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        raise Escape("not a regular file")
+    except OSError:
+        close(descriptor)
+        raise
+
+
+def close(descriptor: int) -> None:
+    """Close what was only read: nothing is lost when the system says that this failed."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def link_target(root: Path, relative: str) -> str:
@@ -57,14 +68,40 @@ def link_target(root: Path, relative: str) -> str:
 
     Raises:
         Escape: outside the root, or below a hidden folder other than the knowledge base.
+        OSError: that cannot be found out.
     """
-    real = Path(os.path.realpath(root / relative))
+    real = Path(_real_path(root / relative))
     if not real.is_relative_to(root):
         raise Escape("a symbolic link that leaves the repository")
     parts = real.relative_to(root).parts
     if any(part.startswith(".") and part != KNOWLEDGE_DIR for part in parts):
         raise Escape("a symbolic link to a hidden place")
     return "/".join(parts)
+
+
+def kind_of(path: Path) -> int | None:
+    """The kind of file that a path leads to: 0 for none, None when it is not there itself.
+
+    Raises:
+        OSError: that cannot be found out now.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        return stat.S_IFMT(os.stat(path).st_mode)
+    except OSError as error:
+        if may_pass(error):
+            raise
+        return 0
+
+
+def may_pass(error: OSError) -> bool:
+    """Whether an error says nothing about a file, so that another look may succeed."""
+    if isinstance(error, (FileNotFoundError, NotADirectoryError, PermissionError, Escape)):
+        return False
+    return error.errno not in (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 def open_folder(root: Path, relative: str) -> int | str:
@@ -85,7 +122,17 @@ def open_below(folder: int | str, name: str) -> int | str:
 def close_folder(folder: int | str) -> None:
     """Give the descriptor of `open_folder` or `open_below` back."""
     if isinstance(folder, int):
-        os.close(folder)
+        close(folder)
+
+
+def _real_path(path: Path) -> str:
+    try:
+        return os.path.realpath(path, strict=True)
+    except OSError as error:
+        # Without `strict` every error would pass for the end of the path.
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        return os.path.realpath(path)
 
 
 def _open_without_links(root: Path, relative: str) -> int:
@@ -98,7 +145,7 @@ def _open_without_links(root: Path, relative: str) -> int:
     try:
         return os.open(name, _FILE_FLAGS, dir_fd=parent)
     finally:
-        os.close(parent)
+        close(parent)
 
 
 def _descend(root: Path, folders: list[str]) -> int:
@@ -108,6 +155,6 @@ def _descend(root: Path, folders: list[str]) -> int:
         try:
             below = os.open(name, _FOLDER_FLAGS, dir_fd=current)
         finally:
-            os.close(current)
+            close(current)
         current = below
     return current

@@ -17,6 +17,7 @@ from sage.answers import (
     ProblemsInfo,
 )
 from sage.arguments import check_arguments
+from sage.bounds import ALL_LAYERS
 from sage.calls import Lane
 from sage.deadline import Deadline
 from sage.documents import Document, topic_of
@@ -24,9 +25,9 @@ from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.files import SourceFile
 from sage.knowledge import KnowledgeBase
 from sage.library import Listing
+from sage.lookup import load_all
 from sage.prompts import prompt_arguments, task_prompt
 from sage.scrub import clean, clean_value
-from sage.settings import ALL_LAYERS
 from sage.tools import INFO, all_tools
 
 T = TypeVar("T")
@@ -85,6 +86,18 @@ class Desk:
     async def documents(self) -> tuple[Document, ...]:
         """Every document in reading order."""
         return await self._run(lambda deadline: self._knowledge.documents(ALL_LAYERS, deadline))
+
+    async def page(self, start: int, size: int) -> tuple[list[Document], bool]:
+        """So many documents from a position on, loading no others; and whether more follow."""
+
+        def load(deadline: Deadline) -> tuple[list[Document], bool]:
+            files = _files(self._listings(deadline))
+            loading = load_all(self._knowledge.library, files[start : start + size], deadline)
+            if loading.unread:
+                raise TimeoutExceeded(deadline.message)
+            return loading.documents, start + size < len(files)
+
+        return await self._run(load)
 
     async def prompt(self, given: Mapping[str, Any]) -> str:
         """The prompt that starts a task."""

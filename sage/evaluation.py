@@ -102,7 +102,11 @@ def read_golden_file(path: Path) -> list[Golden]:
         InvalidInput: it cannot be read or has another shape.
     """
     try:
-        return read_golden(load_yaml(path.read_text("utf-8-sig"), MAX_BYTES))
+        if not path.is_file():  # a pipe or a device would never end
+            raise InvalidInput(f"{path} is not a file of golden queries")
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1).decode("utf-8-sig")
+        return read_golden(load_yaml(text, MAX_BYTES))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InvalidInput(f"{path}: cannot be read: {reason}") from error

@@ -14,16 +14,19 @@ from typing import NamedTuple
 from sage.containment import (
     MARKDOWN_SUFFIXES,
     Escape,
+    close,
     close_folder,
+    kind_of,
     link_target,
+    may_pass,
     open_below,
     open_folder,
     open_inside,
 )
 from sage.deadline import Deadline
-from sage.errors import ConfigError
 from sage.places import KNOWLEDGE_DIR
 from sage.problems import Level, Problem
+from sage.scrub import clean
 
 MAX_DEPTH = 64
 _CHECK_EVERY = 256
@@ -82,10 +85,17 @@ class Walk:
     pause_at: int = 0
     """At how many names the limits are looked at again."""
     complete: bool = True
+    unseen: bool = False
+    """Whether something could not be looked at that may well be there the next time."""
 
     def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
         """Report a path that is not served."""
         self.problems.append(Problem(shown_name(path), rule, message, level=level))
+
+    def leave_unseen(self, path: str, error: OSError, message: str) -> None:
+        """Report a path that cannot be looked at, for now or for good."""
+        self.leave_out(path, "unreadable", f"{message}: {error.strerror}")
+        self.unseen = self.unseen or may_pass(error)
 
     @property
     def found_the_same(self) -> bool:
@@ -191,16 +201,20 @@ def _folder_problem(walk: Walk, path: str, error: OSError) -> None:
     if path == f"{KNOWLEDGE_DIR}/{walk.layer}":
         _layer_problem(walk, path, error)
     elif not isinstance(error, FileNotFoundError):  # deleted while we looked
-        walk.leave_out(path, "unreadable", f"the folder cannot be listed: {error.strerror}")
+        walk.leave_unseen(path, error, "the folder cannot be listed")
 
 
 def _layer_problem(walk: Walk, path: str, error: OSError) -> None:
     """The folder of a layer, or the knowledge base itself, may be a link within the root."""
-    if not os.path.lexists(walk.root / path):
+    try:
+        kind = kind_of(walk.root / path)
+    except OSError as reason:
+        kind, error = 0, reason
+    if kind is None:
         walk.leave_out(path, "no-folder", "this layer has no folder yet", "note")
     elif error.errno not in (errno.ENOTDIR, errno.ELOOP):
-        walk.leave_out(path, "unreadable", f"the folder cannot be listed: {error.strerror}")
-    elif os.path.isdir(walk.root / path):
+        walk.leave_unseen(path, error, "the folder cannot be listed")
+    elif kind == stat.S_IFDIR:
         _take_link(walk, path)
     else:
         walk.leave_out(path, "not-a-folder", "a layer must be a folder")
@@ -247,11 +261,12 @@ def _may_go_on(walk: Walk) -> bool:
         walk.complete = False
     elif walk.deadline.expired:
         walk.complete = False
+        walk.unseen = True
     return walk.complete
 
 
 def _left_out_by_name(walk: Walk, path: str, name: str) -> bool:
-    if not name.isprintable():
+    if not _is_readable(name):
         walk.leave_out(path, "unreadable-name", "the name is not readable text; rename the file")
     elif name.startswith("."):
         walk.leave_out(path, "hidden", "hidden", "note")
@@ -268,7 +283,7 @@ def _status(walk: Walk, path: str, entry: "os.DirEntry[str]") -> os.stat_result 
     except FileNotFoundError:
         return None  # deleted while we looked: as if it had never been there
     except OSError as error:
-        walk.leave_out(path, "unreadable", f"cannot be read: {error.strerror}")
+        walk.leave_unseen(path, error, "cannot be read")
         return None
 
 
@@ -287,8 +302,11 @@ def _take_link(walk: Walk, path: str) -> None:
         walk.leave_out(path, "link-leaves-root", f"left out: {error}")
     except OSError as error:
         walk.leave_out(path, "broken-link", f"a symbolic link to nothing: {error.strerror}")
+        walk.unseen = walk.unseen or may_pass(error)
     else:
-        if stat.S_ISDIR(status.st_mode):
+        if stat.S_ISLNK(status.st_mode):
+            walk.leave_out(path, "broken-link", "a symbolic link that leads back to itself")
+        elif stat.S_ISDIR(status.st_mode):
             walk.links.append((path, target))
         elif target.lower().endswith(MARKDOWN_SUFFIXES):
             _take_file(walk, path, status)
@@ -323,10 +341,13 @@ def read_file(root: Path, path: str, max_bytes: int) -> tuple[bytes, Stamp] | No
     try:
         before = stamp_of(os.fstat(descriptor))
         data = _read_all(descriptor, max_bytes + 1)
-        after = stamp_of(os.fstat(descriptor))
+        status = os.fstat(descriptor)
     finally:
-        os.close(descriptor)
-    torn = before != after or len(data) != after.size
+        close(descriptor)
+    after = stamp_of(status)
+    # ext4 shows a file that is being truncated without a size, but with its blocks and old times.
+    emptied = not after.size and getattr(status, "st_blocks", 0) > 0
+    torn = emptied or before != after or len(data) != after.size
     return None if torn else (data, after)
 
 
@@ -342,29 +363,16 @@ def _read_all(descriptor: int, most: int) -> bytes:
 
 
 def shown_name(path: str) -> str:
-    """A path as it can be printed: bytes that are no text and control characters escaped."""
-    if path.isprintable():
+    """A path as it can be printed: bytes that are no text and what nobody sees escaped."""
+    if _is_readable(path):
         return path
     escaped = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode()
+        character if _is_readable(character) else character.encode("unicode_escape").decode()
         for character in escaped
     )
 
 
-def ignore_rule(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a path below `.knowledge` matches one of the patterns, as in `.gitignore`.
-
-    Raises:
-        ConfigError: a pattern is none.
-    """
-    if not patterns:
-        return lambda _: False
-    # Imported only where patterns are set: most bases have none.
-    from pathspec import GitIgnoreSpec
-
-    try:
-        spec = GitIgnoreSpec.from_lines(patterns)
-    except ValueError as error:
-        raise ConfigError(f"ignore: {error}; write it as in .gitignore") from error
-    return lambda path: spec.match_file(path)
+def _is_readable(name: str) -> bool:
+    """Whether a name can be printed and is told apart by what is seen: fillers are letters too."""
+    return name.isprintable() and clean(name) == name

@@ -24,6 +24,7 @@ from sage.errors import ConfigError
 from sage.front import Front
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.logs import configure_json_logging
+from sage.memory import keep_one_arena
 from sage.serving import Door, HttpOptions, running_front
 from sage.settings import Settings
 from sage.tracing import Tracing, tracing_from
@@ -42,6 +43,7 @@ def serve_http(settings: Settings, options: HttpOptions) -> NoReturn:
         ConfigError: it cannot be served, or not safely.
     """
     _raise_file_limit()
+    keep_one_arena()
     sockets = bound_sockets(options.host, options.port)
     try:
         door = Door.at(addresses_of(sockets), options, settings)
@@ -103,7 +105,9 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, _, _, _, address in dict.fromkeys(addresses):
-            listening = socket.socket(family, socket.SOCK_STREAM)
+            # asyncio sends at once only on a socket that names its protocol; on any other, each
+            # answer on a kept connection waited 40 ms for the client to acknowledge its head.
+            listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
             found.append(listening)
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:

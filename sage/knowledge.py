@@ -5,6 +5,7 @@ It knows nothing of any protocol; tools, commands and pages are built on it. Thr
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sage.answers import (
@@ -28,15 +29,16 @@ from sage.bounds import (
     MAX_RESULTS,
     MAX_TASK,
     MAX_TOKENS,
-    MAX_TOPIC,
+    check_range,
+    checked_topic,
 )
 from sage.cache import Cache
 from sage.deadline import Deadline, no_deadline
 from sage.documents import Document, topic_of
-from sage.errors import InvalidInput, NotFound, TimeoutExceeded
+from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.files import SourceFile
 from sage.later import Later
-from sage.library import Library, Listing, Time
+from sage.library import Library, Listing, Time, are_complete, files_of
 from sage.lookup import Loading, files_meant, find_parts, load_all
 from sage.reading import Part, Reading, read, whole
 from sage.schema import nearest
@@ -118,8 +120,8 @@ class KnowledgeBase:
         """
         started = self._clock()
         deadline = deadline or no_deadline()
-        topic = _checked_topic(topic)
-        _check_range("max_tokens", max_tokens, 1, MAX_TOKENS)
+        topic = checked_topic(topic)
+        check_range("max_tokens", max_tokens, MAX_TOKENS)
         listings = self.library.refresh(self.layer_names(layer), deadline)
         (reading, files_loaded, _), from_cache = self._remember(
             ("get", listings, topic, max_tokens),
@@ -158,7 +160,7 @@ class KnowledgeBase:
         deadline = deadline or no_deadline()
         if not query.strip():
             raise InvalidInput("query is empty; ask a question or name what you look for")
-        _check_range("limit", limit, 1, MAX_RESULTS)
+        check_range("limit", limit, MAX_RESULTS)
         layers = self.layer_names(layer)
         listings = self._indexed(deadline)
         found: Found = self._remember(
@@ -180,6 +182,11 @@ class KnowledgeBase:
     def topics_for(self, query: str, layer: str, limit: int) -> list[str]:
         """The topics of the results of a search, best first."""
         return [one["topic"] for one in self.search(query, limit=limit, layer=layer)["results"]]
+
+    def topics(self, layer: str = ALL_LAYERS) -> list[str]:
+        """The topic of every document of a layer, from the names alone."""
+        listings = self.library.refresh(self.layer_names(layer), no_deadline())
+        return [topic_of(source.path) for source in files_of(listings)]
 
     def explain(
         self, query: str, *, limit: int = DEFAULT_RESULTS, layer: str = ALL_LAYERS
@@ -208,7 +215,7 @@ class KnowledgeBase:
         """
         started = self._clock()
         deadline = deadline or no_deadline()
-        _check_range("token_budget", token_budget, 1, MAX_BUDGET)
+        check_range("token_budget", token_budget, MAX_BUDGET)
         from sage.context import Request
 
         files = tuple(current_files[:MAX_CURRENT_FILES])
@@ -241,7 +248,7 @@ class KnowledgeBase:
         """
         deadline = deadline or no_deadline()
         listings = self.library.refresh(self.layer_names(layer), deadline)
-        loading = load_all(self.library, _files(listings), deadline)
+        loading = load_all(self.library, files_of(listings), deadline)
         if loading.unread:
             raise TimeoutExceeded(deadline.message)
         return tuple(loading.documents)
@@ -262,7 +269,7 @@ class KnowledgeBase:
             sizes=self._sizes(),
             index=self._index_info(),
             cache=CacheInfo(enabled=self._answers.enabled, hit_rate=self._answers.hit_rate),
-            folder_exists=self.settings.knowledge_dir.is_dir(),
+            folder_exists=self.settings.has_folder,
             encoding=self.counter.encoding,
             uptime_seconds=round(self._clock() - self._started, 1),
         ).answer()
@@ -323,18 +330,18 @@ class KnowledgeBase:
         listings = self.library.refresh(self.settings.layers, deadline)
         known, files = self._joined
         if known != listings:
-            files = tuple(_files(listings))
+            files = tuple(files_of(listings))
             self._joined = (listings, files)
-        self._search.get().update(
-            files, lambda source: self.library.look_up(source, deadline), deadline, progress
-        )
+        look_up = partial(self.library.look_up, deadline=deadline)
+        unseen = any(listing.unseen for listing in listings)
+        self._search.get().update(files, look_up, deadline, progress, unseen=unseen)
         return listings
 
     def _pack(self, listings: Sequence[Listing], request: "Request", deadline: Deadline) -> "Pack":
-        loading = load_all(self.library, _files(listings), deadline)
+        loading = load_all(self.library, files_of(listings), deadline)
         if loading.unread:
             raise TimeoutExceeded(deadline.message)
-        return self._contexts.get().build(
+        pack = self._contexts.get().build(
             loading.documents,
             request,
             lambda text, limit: self._search.get().rank_sections(
@@ -342,6 +349,8 @@ class KnowledgeBase:
             ),
             deadline,
         )
+        ready = are_complete(listings) and self._search.get().state.state == "ready"
+        return pack if ready and not loading.failed else replace(pack, complete=False)
 
     def _read(
         self,
@@ -351,7 +360,7 @@ class KnowledgeBase:
         deadline: Deadline,
     ) -> tuple[Reading, int, bool]:
         """The content, how many files it took, and whether it may be kept."""
-        files = _files(listings)
+        files = files_of(listings)
         if not self.counter.ready_by(deadline):
             loading, parts = Loading([], files_meant(files, topic) if topic else files), []
         elif topic is None:
@@ -359,50 +368,31 @@ class KnowledgeBase:
             parts = [whole(document) for document in loading.documents]
         else:
             loading, parts = self._find(listings, topic, deadline)
-        unread = [_unread(source) for source in loading.unread]
+        unread = [_unread(source) for source in (*loading.failed, *loading.unread)]
         reading = read(parts, unread, max_tokens, self.counter)
-        if not _is_complete(listings):
+        if not are_complete(listings):
             reading = replace(reading, complete=False)
-        return reading, len(loading.documents), not unread and _is_complete(listings)
+        return reading, len(loading.documents), not unread and are_complete(listings)
 
     def _find(
         self, listings: Sequence[Listing], topic: str, deadline: Deadline
     ) -> tuple[Loading, list[Part]]:
         try:
-            return find_parts(self.library, _files(listings), topic, deadline)
+            return find_parts(self.library, files_of(listings), topic, deadline)
         except NotFound:
-            if not _is_complete(listings):
+            if not are_complete(listings):
                 deadline.check()  # what was not listed in time may have that name
+            if any(listing.unseen for listing in listings):
+                raise SageError("not every folder can be listed now; ask again") from None
             raise
 
     def _since(self, started: float) -> float:
         return round((self._clock() - started) * 1000, 3)
 
 
-def _files(listings: Sequence[Listing]) -> list[SourceFile]:
-    return [source for listing in listings for source in listing.files]
-
-
-def _is_complete(listings: Sequence[Listing]) -> bool:
-    return all(listing.complete for listing in listings)
-
-
 def _unread(source: SourceFile) -> Omitted:
     topic = topic_of(source.path)
     return Omitted(topic=topic, title=topic.rsplit("/", 1)[-1], tokens=None)
-
-
-def _checked_topic(topic: str | None) -> str | None:
-    if topic is None or not topic.strip():
-        return None
-    if len(topic) > MAX_TOPIC:
-        raise InvalidInput(f"topic has {len(topic)} characters, at most {MAX_TOPIC} are allowed")
-    return topic.strip()
-
-
-def _check_range(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise InvalidInput(f"{name} is {value}; use a whole number from {least:,} to {most:,}")
 
 
 def open_knowledge(settings: Settings) -> KnowledgeBase:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from sage.cache import Cache
-from sage.containment import Escape
+from sage.containment import Escape, may_pass
 from sage.deadline import Clock, Deadline
 from sage.documents import Document, parse_document
 from sage.errors import TimeoutExceeded
@@ -20,11 +20,11 @@ from sage.files import (
     SourceFile,
     Stamp,
     Walk,
-    ignore_rule,
     known_files,
     read_file,
     walk_layer,
 )
+from sage.patterns import ignore_rule
 from sage.problems import Problem
 from sage.settings import Settings
 
@@ -34,6 +34,8 @@ QUIET_SECONDS = 0.05
 # On a busy machine a writer may be halted for longer between truncating a file and writing it.
 EMPTY_SECONDS = 1.0
 _TRIES = 8
+# A line costs markdown-it up to 60 µs: a megabyte of list items would take it fifteen seconds.
+MAX_LINES = 7_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +46,18 @@ class Listing:
     files: tuple[SourceFile, ...]
     problems: tuple[Problem, ...]
     complete: bool
+    unseen: bool = False
+    """Whether what is missing may well be there: time ran out, or the system failed a call."""
+
+
+def files_of(listings: Sequence[Listing]) -> list[SourceFile]:
+    """The files of several layers, in reading order."""
+    return [source for listing in listings for source in listing.files]
+
+
+def are_complete(listings: Iterable[Listing]) -> bool:
+    """Whether nothing is missing from any of them."""
+    return all(listing.complete for listing in listings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,8 @@ class Loaded:
     digest: bytes
     document: Document | None
     problem: Problem | None = None
+    passing: bool = False
+    """Whether the problem may be over by the next call: what lacks it now is not complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +149,12 @@ class Library:
             deadline,
         )
         files, problems = tuple(walk.files), tuple(walk.problems)
+        complete = walk.complete and not walk.unseen
         known = None if layer in self._stale else self._listings.get(layer)
-        if known and known.files == files and known.problems == problems and walk.complete:
+        if known and known.files == files and known.problems == problems and complete:
             return known
-        listing = Listing(layer, files, problems, walk.complete)
-        if walk.complete:
+        listing = Listing(layer, files, problems, complete, walk.unseen)
+        if complete:
             self._keep(listing)
         return listing
 
@@ -160,12 +177,19 @@ class Library:
                 )
             except OSError as error:
                 return self._unreadable(source, error)
-            if read is not None and self._is_quiet(read[1]):
+            if read is not None and self._is_settled(source, read[1]):
                 return self._accept(source, *read)
             if deadline.expired:
                 break
             self._time.sleep(QUIET_SECONDS)
         return self._unsettled(source)
+
+    def _is_settled(self, source: SourceFile, stamp: Stamp) -> bool:
+        before = self._last_good.get(source.path)
+        if before is not None and not stamp.size and before.stamp.ctime_ns == stamp.ctime_ns:
+            # ext4 empties a file before it touches its times: it is being truncated.
+            return not before.stamp.size
+        return self._is_quiet(stamp)
 
     def _is_quiet(self, stamp: Stamp) -> bool:
         age = self._time.now() - stamp.ctime_ns / 1e9
@@ -194,20 +218,20 @@ class Library:
         if before is not None:
             return before
         problem = Problem(source.path, "being-written", "is being written; ask again in a moment")
-        return Loaded(source.stamp, b"", None, problem)
+        return Loaded(source.stamp, b"", None, problem, passing=True)
 
     def _distrust(self, layer: str) -> None:
         with self._lock:
             self._stale.add(layer)
 
     def _unreadable(self, source: SourceFile, error: OSError) -> Loaded:
-        if not isinstance(error, (PermissionError, Escape)):
+        if not isinstance(error, Escape):
             self._distrust(source.layer)  # it may be over by the next call
         if isinstance(error, FileNotFoundError):
             return Loaded(source.stamp, b"", None)  # deleted after the scan: no longer there
         reason = error.strerror or str(error)
         problem = Problem(source.path, "unreadable", f"cannot be read: {reason}")
-        return Loaded(source.stamp, b"", None, problem)
+        return Loaded(source.stamp, b"", None, problem, may_pass(error))
 
 
 class SharedScan:
@@ -243,7 +267,7 @@ class SharedScan:
             with self._done:
                 self._running = False
                 # A scan cut short by its own caller's deadline is no answer for the others.
-                if walk is not None and walk.complete:
+                if walk is not None and walk.complete and not walk.unseen:
                     self._finished, self._result = self._started, walk
                 self._done.notify_all()
 
@@ -254,6 +278,10 @@ def _parsed(source: SourceFile, data: bytes, stamp: Stamp, digest: bytes) -> Loa
     except ValueError as error:
         problem = Problem(source.path, "not-text", f"left out: {error}")
         return Loaded(stamp, digest, None, problem)
+    lines = text.count("\n") + text.count("\r")
+    if lines > MAX_LINES:
+        message = f"{lines:,} lines, at most {MAX_LINES:,} are served; split it"
+        return Loaded(stamp, digest, None, Problem(source.path, "too-large", message))
     return Loaded(stamp, digest, parse_document(text, source.path, source.layer))
 
 
@@ -270,8 +298,11 @@ def decoded(data: bytes) -> str:
     else:
         encoding = "utf-8"
     try:
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(
             f"byte {error.start} is not {encoding.upper()}; save the file as UTF-8"
         ) from error
+    if "\0" in text:  # UTF-32 begins with the mark of UTF-16
+        raise ValueError("it holds NUL characters; save the file as UTF-8")
+    return text

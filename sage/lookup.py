@@ -1,7 +1,7 @@
 """From a topic to the parts of documents it names, loading no more files than it must."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sage.deadline import Deadline
 from sage.documents import Document
@@ -25,26 +25,31 @@ class Loading:
 
     documents: list[Document]
     unread: list[SourceFile]
+    failed: list[SourceFile] = field(default_factory=list)
+    """Those that the system would not let us read, this time."""
 
 
 def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) -> Loading:
     """Load files until the deadline passes."""
     documents: list[Document] = []
     unread: list[SourceFile] = []
+    failed: list[SourceFile] = []
     for position, source in enumerate(files):
         if deadline.expired:
             unread = list(files[position:])
             break
         try:
-            document = library.load(source, deadline)
+            loaded = library.look_up(source, deadline)
         except TimeoutExceeded:  # another caller was still reading it
             unread = list(files[position:])
             break
-        if document is not None:
-            documents.append(document)
+        if loaded.document is not None:
+            documents.append(loaded.document)
+        elif loaded.passing:
+            failed.append(source)
     rank = {layer: position for position, layer in enumerate(library.layers)}
     documents.sort(key=lambda document: (rank[document.layer], document.reading_order))
-    return Loading(documents, unread)
+    return Loading(documents, unread, failed)
 
 
 def find_parts(
@@ -60,11 +65,14 @@ def find_parts(
         for wanted, below in spellings(topic):
             loading = load_named(library, files, wanted, deadline)
             parts = _parts(loading.documents, below)
-            if parts or loading.unread:
+            if parts or loading.unread or loading.failed:
                 return loading, parts
             if below and loading.documents:
                 raise NotFound(_unknown_heading(loading.documents[0], below))
-    raise NotFound(_unknown_topic(load_all(library, files, deadline).documents, topic))
+    loading = load_all(library, files, deadline)
+    if loading.failed:  # one of them may have that title
+        return loading, []
+    raise NotFound(_unknown_topic(loading.documents, topic))
 
 
 def files_meant(files: Sequence[SourceFile], topic: str) -> list[SourceFile]:

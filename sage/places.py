@@ -49,10 +49,10 @@ def find_token_file() -> Path:
 
 
 def here() -> Path:
-    """The working directory, or the top of the file system when it has been deleted."""
+    """The working directory, or the top of the file system when it is deleted or hidden."""
     try:
         return Path.cwd()
-    except FileNotFoundError:
+    except OSError:
         return Path(os.sep)
 
 

@@ -49,7 +49,8 @@ class Setting:
             ValueError: with the allowed values, when it is not one of them.
         """
         if not _CHECKS[self.kind](value) or not self._within_bounds(value):
-            raise ValueError(f"expected {self.expected}, found {_shown(value)}")
+            close = nearest(str(value), self.choices)
+            raise ValueError(f"expected {self.expected}, found {_shown(value)}{close}")
         return _FINISH[self.kind](value) if self.kind in _FINISH else value
 
     def parsed(self, text: str) -> object:

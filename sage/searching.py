@@ -24,6 +24,7 @@ from sage.vault import Doubtful, Vault
 __all__ = ["IndexState", "LookUp", "Progress", "SearchEngine"]
 
 BEHIND = "some documents changed and could not be indexed in time"
+UNSEEN = "some documents could not be looked at just now"
 _CLOSE_SECONDS = 5.0
 _KEEP_AFTER = 20
 """Documents that may change before the index is written again; fewer wait for the end."""
@@ -91,12 +92,15 @@ class SearchEngine:
         look_up: LookUp,
         deadline: Deadline,
         progress: Progress | None = None,
+        *,
+        unseen: bool = False,
     ) -> None:
         """Bring the index to exactly these files, loading only what changed.
 
-        When time runs out, what was indexed stays and the next call goes on from there.
+        When time runs out, what was indexed stays and the next call goes on from there. So does
+        what is `unseen`: not among the files but perhaps still there.
         """
-        self._own.behind = None
+        self._own.behind, self._own.why = (files, UNSEEN) if unseen else (None, BEHIND)
         if self._is_current(files):
             return
         remaining = deadline.remaining_seconds
@@ -105,7 +109,7 @@ class SearchEngine:
             return
         try:
             if not self._is_current(files):
-                self._bring_to(files, look_up, deadline, progress)
+                self._bring_to(files, look_up, deadline, progress, unseen)
         finally:
             self._changing.release()
 
@@ -125,7 +129,7 @@ class SearchEngine:
         found = finder.search(query, limit, layers, deadline, behind)
         if behind is None and not self._missing:
             return found
-        note = f"{self._missing} documents are not indexed yet" if self._missing else BEHIND
+        note = f"{self._missing} documents are not indexed yet" if self._missing else self._own.why
         return Found(found.results, found.total, "; ".join(filter(None, (found.note, note))), False)
 
     def rank_sections(
@@ -187,18 +191,19 @@ class SearchEngine:
         look_up: LookUp,
         deadline: Deadline,
         progress: Progress | None,
+        unseen: bool,
     ) -> None:
         first = self._holdings is None
         held = self._holdings or self._restored()
-        work = Work(held, files, look_up, deadline, self._nothing, progress)
+        work = Work(held, files, look_up, deadline, self._nothing, progress, unseen)
         work.load()
         self._retried = work.retried
         if work.is_needed:
             self._apply(held, work)
         elif first:
             self._serve(held)
-        self._missing = len(work.unreached)
-        self._files = None if work.unreached else files
+        self._missing = len(work.unreached | work.failed)
+        self._files = None if work.unreached or unseen else files
         if self._unkept >= _KEEP_AFTER or (first and self._unkept):
             self._start_keeping(held)
 
@@ -234,11 +239,15 @@ class SearchEngine:
     def _start_keeping(self, held: Holdings) -> None:
         """Write the index off the request path; a write that runs sees only its own moment."""
         packed = kept_holdings.parcel(held)
-        self._unkept = 0
         writer = threading.Thread(
             target=self._keep, args=(packed,), name="sage-index-writer", daemon=True
         )
-        writer.start()
+        try:
+            writer.start()
+        except RuntimeError:
+            self._trouble = "not kept on disk: no thread can be started"
+            return
+        self._unkept = 0
         self._writer = writer  # only now: one that has not begun cannot be waited for
 
     def _keep(self, packed: kept_holdings.Parcel) -> None:

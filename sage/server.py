@@ -46,6 +46,7 @@ from mcp.shared.message import SessionMessage
 from sage import __version__
 from sage.addresses import LAYER_TEMPLATE, TOPIC_TEMPLATE, address_of, parse_address
 from sage.arguments import input_schema
+from sage.bounds import ALL_LAYERS
 from sage.desk import Desk, error_line, matching
 from sage.documents import Document
 from sage.errors import ConfigError, InvalidInput, NotFound
@@ -54,7 +55,6 @@ from sage.notifications import Audience
 from sage.outputs import answer_schema
 from sage.prompts import TASK_PROMPT, instructions, prompt_arguments
 from sage.scrub import clean, clean_value
-from sage.settings import ALL_LAYERS
 from sage.tools import Tool
 from sage.upkeep import upkeep
 from sage.wire import Wire
@@ -152,8 +152,9 @@ class _Answers(Middleware):
         ]
 
     async def on_read_resource(self, context: Context, call_next: Next) -> ResourceResult:
-        with _protocol_errors():
-            address = parse_address(str(context.message.uri), self._desk.layers)
+        uri = str(context.message.uri)
+        with _protocol_errors({"uri": uri}):
+            address = parse_address(uri, self._desk.layers)
             text = await self._desk.read(address)
             return ResourceResult([ResourceContent(text, mime_type=MARKDOWN)])
 
@@ -173,18 +174,17 @@ class _Answers(Middleware):
 
 
 def _list_resources(desk: Desk) -> ListResources:
-    """Lists documents page by page; FastMCP would build the whole list for every page."""
+    """Lists documents page by page; a base of a hundred thousand is never loaded for a list."""
 
     async def listed(
         _: Any, params: mcp_types.PaginatedRequestParams
     ) -> mcp_types.ListResourcesResult:
         with _protocol_errors():
             start = _position(params.cursor)
-            documents = await desk.documents()
-            end = start + PAGE_SIZE
+            documents, more = await desk.page(start, PAGE_SIZE)
             return mcp_types.ListResourcesResult(
-                resources=[_shown_page(document) for document in documents[start:end]],
-                next_cursor=str(end) if end < len(documents) else None,
+                resources=[_shown_page(document) for document in documents],
+                next_cursor=str(start + PAGE_SIZE) if more else None,
             )
 
     return listed
@@ -218,12 +218,16 @@ async def _scrub(ctx: ServerRequestContext[Any, Any], call_next: RawNext) -> Han
 
 
 @contextlib.contextmanager
-def _protocol_errors() -> Iterator[None]:
-    """Errors where the protocol has no place for a refusal in the answer."""
+def _protocol_errors(data: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Errors where the protocol has no place for a refusal in the answer.
+
+    Args:
+        data: what was asked for, which the protocol wants back with a refusal.
+    """
     try:
         yield
     except (NotFound, InvalidInput) as error:
-        raise MCPError(mcp_types.INVALID_PARAMS, error_line(error)) from error
+        raise MCPError(mcp_types.INVALID_PARAMS, error_line(error), data) from error
     except Exception as error:
         raise MCPError(mcp_types.INTERNAL_ERROR, error_line(error)) from error
 
@@ -275,7 +279,7 @@ def _shown_page(document: Document) -> mcp_types.Resource:
 
 
 def _check_uri(uri: str, desk: Desk) -> None:
-    with _protocol_errors():
+    with _protocol_errors({"uri": uri}):
         parse_address(uri, desk.layers)
 
 

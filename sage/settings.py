@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sage.bounds import ALL_LAYERS as ALL_LAYERS
-from sage.errors import ConfigError
+from sage.bounds import ALL_LAYERS
+from sage.errors import ConfigError, InvalidInput
 from sage.places import KNOWLEDGE_DIR, find_cache_dir, find_root, here, located
 from sage.schema import (
     Setting,
@@ -25,6 +25,7 @@ from sage.yamltext import YamlError, load_yaml
 
 CONFIG_FILE = "sage.yaml"
 LOG_LEVELS = ("debug", "info", "warning", "error")
+FAIL_LEVELS = ("note", "warning", "error", "never")
 MAX_CONFIG_BYTES = 256 * 1024
 
 
@@ -64,6 +65,25 @@ class LimitSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """What `sage check` finds too large or too old, and what it lets pass."""
+
+    stale_months: int = declare(
+        12, "A page older than this is reported; 0 for none.", minimum=0, maximum=1_200
+    )
+    max_page_tokens: int = declare(
+        8_000, "A larger page is reported.", minimum=1, maximum=1_000_000
+    )
+    max_section_tokens: int = declare(
+        1_500, "A larger section is reported.", minimum=1, maximum=1_000_000
+    )
+    fail_on: str = declare(
+        "error", "The level that fails a check, with those above it.", choices=FAIL_LEVELS
+    )
+    ignore: tuple[str, ...] = declare((), "Rules that are not applied to any page.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that can be set, checked, for one root."""
 
@@ -76,7 +96,9 @@ class Settings:
         "The folders of `.knowledge` that are served, in the order in which they are read.",
     )
     ignore: tuple[str, ...] = declare(
-        (), "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`."
+        (),
+        "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`. One may hold "
+        "three stars beside those that stand for a whole folder.",
     )
     encoding: str = declare(
         "cl100k_base",
@@ -93,11 +115,20 @@ class Settings:
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
+    check: CheckSettings = field(default_factory=CheckSettings)
 
     @property
     def knowledge_dir(self) -> Path:
         """The folder that holds the layers."""
         return self.root / KNOWLEDGE_DIR
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether that folder can be seen now."""
+        try:
+            return self.knowledge_dir.is_dir()
+        except OSError:
+            return False
 
 
 def declared_settings() -> list[Setting]:
@@ -117,10 +148,20 @@ def load_settings(
 
     Raises:
         ConfigError: no root, an unreadable file, an unknown key or a wrong value.
+        InvalidInput: a flag has a wrong value.
     """
-    flags = flags or {}
     environment = dict(os.environ) if environment is None else environment
-    root, found_by = find_root(flags.get("root"), environment, working_dir or here())
+    try:
+        return _found_settings(flags or {}, environment, working_dir or here())
+    except OSError as error:
+        reason = f"{error.filename} cannot be looked at: {error.strerror}"
+        raise ConfigError(reason) from error
+
+
+def _found_settings(
+    flags: Mapping[str, object], environment: Mapping[str, str], working_dir: Path
+) -> Settings:
+    root, found_by = find_root(flags.get("root"), environment, working_dir)
     config = _config_path(root, flags, environment)
     values = _file_values(config, root) if config else {}
     values |= _environment_values(environment)
@@ -147,7 +188,13 @@ def _config_path(
             raise ConfigError(f"{source} names {given}, which is not a file")
         return path
     path = root / KNOWLEDGE_DIR / CONFIG_FILE
-    return path if path.is_file() else None
+    if not path.is_file():
+        return None
+    # What is wrong in it is told with its own words: it must not be a file of somebody else's.
+    if not path.resolve().is_relative_to(root):
+        name = f"{KNOWLEDGE_DIR}/{CONFIG_FILE}"
+        raise ConfigError(f"{name} is a symbolic link that leaves the repository; copy the file")
+    return path
 
 
 def _file_values(path: Path, root: Path) -> dict[str, object]:
@@ -165,7 +212,7 @@ def _file_values(path: Path, root: Path) -> dict[str, object]:
 
 def _load_tree(path: Path, name: str) -> dict[str, Any]:
     try:
-        tree = load_yaml(path.read_text("utf-8-sig"), MAX_CONFIG_BYTES)
+        tree = load_yaml(_read_bounded(path).decode("utf-8-sig"), MAX_CONFIG_BYTES)
     except YamlError as error:
         place = f"{name}:{error.line}" if error.line else name
         raise ConfigError(f"{place}: {error}") from error
@@ -177,6 +224,15 @@ def _load_tree(path: Path, name: str) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise ConfigError(f"{name}: expected a mapping of settings, found {type(tree).__name__}")
     return tree
+
+
+def _read_bounded(path: Path) -> bytes:
+    """What a file holds, if it is not too much for settings."""
+    with path.open("rb") as file:
+        data = file.read(MAX_CONFIG_BYTES + 1)
+    if len(data) > MAX_CONFIG_BYTES:
+        raise YamlError(f"more than {MAX_CONFIG_BYTES} bytes of YAML")
+    return data
 
 
 def _flattened(tree: dict[str, Any], groups: set[str], name: str) -> list[tuple[str, object]]:
@@ -192,6 +248,7 @@ def _flattened(tree: dict[str, Any], groups: set[str], name: str) -> list[tuple[
 
 
 def _unknown_key(name: str, key: str, known: list[str]) -> str:
+    key = key if key.isprintable() else repr(key)
     group, dot, _ = key.rpartition(".")
     allowed = [other for other in known if other.startswith(group + dot)]
     return (
@@ -210,11 +267,15 @@ def _environment_values(environment: Mapping[str, str]) -> dict[str, object]:
 
 def _flag_values(flags: Mapping[str, object]) -> dict[str, object]:
     known = {setting.key: setting for setting in declared_settings()}
-    return {
-        key: _checked(known[key], value, f"--{key.split('.')[-1].replace('_', '-')}")
-        for key, value in flags.items()
-        if key not in ("root", "config") and value is not None
-    }
+    given = {key: value for key, value in flags.items() if value is not None}
+    try:
+        return {
+            key: _checked(known[key], value, f"--{key.split('.')[-1].replace('_', '-')}")
+            for key, value in given.items()
+            if key not in ("root", "config")
+        }
+    except ConfigError as error:
+        raise InvalidInput(str(error)) from error
 
 
 def _checked(setting: Setting, value: object, where: str) -> object:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sage.deadline import Deadline
 from sage.errors import ConfigError
+from sage.memory import keep_one_arena
 from sage.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def serve_stdio(settings: Settings) -> NoReturn:
     configure_logging(settings.log_level)
     ending = Ending()
     ending.listen_to_signals()
+    keep_one_arena()
     # What is imported now lives as long as the process: to look for garbage in it is wasted time,
     # a twentieth of the start.
     gc.disable()
@@ -155,7 +157,9 @@ def greeting(knowledge: "KnowledgeBase") -> str:
     settings = knowledge.settings
     listings = knowledge.library.refresh(settings.layers, Deadline(GREETING_MS))
     layers = ", ".join(f"{listing.layer} {len(listing.files)}" for listing in listings)
-    command = shlex.join([sys.executable, "-m", "sage", "serve", "--root", str(settings.root)])
+    # Without -P a folder named sage where the client starts would be run instead of us.
+    python = [sys.executable, "-P", "-m", "sage"]
+    command = shlex.join([*python, "serve", "--root", str(settings.root)])
     return (
         f"SAGE serves {settings.root} (documents: {layers}).\n"
         "It speaks MCP on stdin and stdout and waits for a client; Ctrl-C ends it.\n"

@@ -11,13 +11,16 @@ import os
 import re
 import tempfile
 import threading
+import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sage.deadline import Deadline
 from sage.documents import Document
+from sage.errors import SageError
 
 if TYPE_CHECKING:
     import tiktoken
@@ -28,7 +31,8 @@ BUNDLED = "cl100k_base"
 # tiktoken 0.14 panics, with an exception that is not an Exception, on a million blanks before a
 # word: a text with half as many in a row is counted in pieces, every other one exactly.
 _MANY_BLANKS = 500_000
-_LONG_BLANK = re.compile(rf"\s{{{_MANY_BLANKS}}}")
+# Looked for from the beginning of each run only: half a run would be counted from every blank.
+_LONG_BLANK = re.compile(rf"(?<!\s)\s{{{_MANY_BLANKS}}}")
 _PIECE = 100_000
 
 # sha256 of each vocabulary and the name under which tiktoken keeps it in its cache directory.
@@ -88,8 +92,8 @@ class TokenCounter:
             return self._name if self._tiktoken else ESTIMATE
         with self._lock:
             if self._available is None:
-                self._available = _vocabulary(self._name, self._environment) is not None
-        return self._name if self._available else ESTIMATE
+                self._available = _is_available(self._name, self._environment)
+        return self._name if self._available is not False else ESTIMATE
 
     @property
     def loaded(self) -> bool:
@@ -99,12 +103,17 @@ class TokenCounter:
     def ready_by(self, deadline: Deadline) -> bool:
         """Load the vocabulary now; false when the deadline passes first and it loads on."""
         if not self._loaded and deadline.remaining_seconds is not None:
-            loading = threading.Thread(target=self._encoding, name="vocabulary", daemon=True)
-            loading.start()
-            loading.join(deadline.remaining_seconds)
-            return self._loaded
+            loading = threading.Thread(target=self._try_to_load, name="vocabulary", daemon=True)
+            with suppress(RuntimeError):  # no thread can be started: whoever counts must load it
+                loading.start()
+                loading.join(deadline.remaining_seconds)
+                return self._loaded
         self._encoding()
         return True
+
+    def _try_to_load(self) -> None:
+        with suppress(SageError):
+            self._encoding()
 
     def count(self, text: str) -> int:
         """The number of tokens. Special tokens count as the text they are."""
@@ -127,9 +136,22 @@ class TokenCounter:
         if not self._loaded:
             with self._lock:
                 if not self._loaded:
-                    self._tiktoken = _load(self._name, self._environment)
+                    try:
+                        self._tiktoken = _load(self._name, self._environment)
+                    except OSError as error:
+                        # Counted by bytes instead, what is counted once would stay wrong.
+                        reason = f"the vocabulary cannot be read now: {error.strerror}"
+                        raise SageError(f"{reason}; ask again") from error
                     self._loaded = True
         return self._tiktoken
+
+
+def _is_available(name: str, environment: Mapping[str, str]) -> bool | None:
+    """Whether there is a vocabulary; None when that cannot be found out now."""
+    try:
+        return _vocabulary(name, environment) is not None
+    except OSError:
+        return None
 
 
 def _load(name: str, environment: Mapping[str, str]) -> "tiktoken.Encoding | None":
@@ -162,7 +184,7 @@ def _bundled() -> bytes | None:
     try:
         packed = resources.files("sage").joinpath("data", f"{BUNDLED}.tiktoken.gz").read_bytes()
         return gzip.decompress(packed)
-    except (OSError, EOFError):
+    except (FileNotFoundError, gzip.BadGzipFile, EOFError, zlib.error):
         return None
 
 
@@ -170,5 +192,5 @@ def _cached(name: str, environment: Mapping[str, str]) -> bytes | None:
     folder = environment.get("TIKTOKEN_CACHE_DIR") or environment.get("DATA_GYM_CACHE_DIR")
     try:
         return Path(folder or Path(tempfile.gettempdir(), "data-gym-cache"), name).read_bytes()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from sage.answers import ContextAnswer, InfoAnswer, KnowledgeAnswer, SearchAnswer
 from sage.arguments import Argument
+from sage.bounds import (
+    ALL_LAYERS,
+    DEFAULT_BUDGET,
+    DEFAULT_LANGUAGE,
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_RESULTS,
+    MAX_BUDGET,
+    MAX_CURRENT_FILES,
+    MAX_RESULTS,
+    MAX_TASK,
+    MAX_TOKENS,
+    MAX_TOPIC,
+)
 from sage.deadline import Deadline
-from sage.settings import ALL_LAYERS
 
 if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
@@ -47,7 +59,7 @@ def _get_knowledge(choices: tuple[str, ...]) -> Tool:
             "string",
             "Page, folder or heading: testing, engineering/testing, testing#fixtures.",
             default=None,
-            max_length=500,
+            max_length=MAX_TOPIC,
         ),
         Argument(
             "timeout_ms",
@@ -60,9 +72,9 @@ def _get_knowledge(choices: tuple[str, ...]) -> Tool:
             "max_tokens",
             "integer",
             "Longest content, in tokens.",
-            default=8000,
+            default=DEFAULT_MAX_TOKENS,
             minimum=1,
-            maximum=1_000_000,
+            maximum=MAX_TOKENS,
         ),
     )
     return Tool(
@@ -78,7 +90,14 @@ def _get_knowledge(choices: tuple[str, ...]) -> Tool:
 def _search(choices: tuple[str, ...]) -> Tool:
     arguments = (
         Argument("query", "string", "Words, a question, an error text or a name in code."),
-        Argument("limit", "integer", "Most results to return.", default=10, minimum=1, maximum=50),
+        Argument(
+            "limit",
+            "integer",
+            "Most results to return.",
+            default=DEFAULT_RESULTS,
+            minimum=1,
+            maximum=MAX_RESULTS,
+        ),
         Argument(
             "layer", "string", "Layer to search, or all.", default=ALL_LAYERS, choices=choices
         ),
@@ -95,30 +114,30 @@ def _get_context(task_types: tuple[str, ...]) -> Tool:
             "language",
             "string",
             "Programming language of the work.",
-            default="python",
+            default=DEFAULT_LANGUAGE,
             max_length=50,
         ),
         Argument(
             "token_budget",
             "integer",
             "Longest context, in tokens.",
-            default=4000,
+            default=DEFAULT_BUDGET,
             minimum=1,
-            maximum=200_000,
+            maximum=MAX_BUDGET,
         ),
         Argument(
             "task",
             "string",
             "What is being done, in a sentence or two.",
             default=None,
-            max_length=20_000,
+            max_length=MAX_TASK,
         ),
         Argument(
             "current_files",
             "array",
             "Paths of the files being worked on.",
             default=None,
-            maximum=500,
+            maximum=MAX_CURRENT_FILES,
         ),
     )
     return Tool(

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 _MAGIC = b"SAGEIDX1"
 _DIGEST = 32
@@ -21,6 +21,8 @@ _LENGTH = 8
 MAX_BYTES = 1 << 30
 _PART = ".part"
 _STALE_SECONDS = 3600.0
+_DEAD_SECONDS = 10.0
+"""A file that no writer holds is old by then: it holds it until just before it moves it."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -96,14 +98,17 @@ class Vault:
                 os.fchmod(descriptor, 0o700)
             yield Folder(self.folder, descriptor)
         finally:
-            os.close(descriptor)
+            with suppress(OSError):
+                os.close(descriptor)
 
     def _sweep(self, folder: Folder) -> None:
         """Remove what a killed writer left."""
         now = self.folder.stat().st_mtime
         for part in self.folder.glob(f"*{_PART}"):
             with suppress(OSError):
-                if now - part.lstat().st_mtime > _STALE_SECONDS:
+                age = now - part.lstat().st_mtime
+                dead = age > _DEAD_SECONDS and _is_unheld(part.name, folder)
+                if dead or age > _STALE_SECONDS:
                     os.unlink(folder.place(part.name), dir_fd=folder.descriptor)
 
 
@@ -147,7 +152,8 @@ def _replace(name: str, data: bytes, folder: Folder) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
     descriptor = os.open(folder.place(part), flags, 0o600, dir_fd=folder.descriptor)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with _file(descriptor, "wb") as file:
+            _hold(file.fileno())
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -166,7 +172,7 @@ def _replace(name: str, data: bytes, folder: Folder) -> None:
 def _read_own(name: str, folder: Folder) -> bytes:
     flags = os.O_RDONLY | _NO_LINK | _BINARY | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(folder.place(name), flags, dir_fd=folder.descriptor)
-    with os.fdopen(descriptor, "rb") as file:
+    with _file(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or not _is_ours(status) or status.st_nlink != 1:
             raise Doubtful("the index file is not ours")
@@ -175,6 +181,38 @@ def _read_own(name: str, folder: Folder) -> bytes:
         if status.st_size > MAX_BYTES:
             raise Doubtful("the index file is too large")
         return file.read()
+
+
+def _hold(descriptor: int) -> bool:
+    """Lock a file for as long as this process lives and keeps it open, where that is possible."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: a rest is removed when it is old
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _is_unheld(name: str, folder: Folder) -> bool:
+    flags = os.O_RDONLY | _NO_LINK | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(folder.place(name), flags, dir_fd=folder.descriptor)
+    try:
+        return _hold(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _file(descriptor: int, mode: str) -> IO[bytes]:
+    """A file object that owns a descriptor, also when it cannot be made."""
+    try:
+        return os.fdopen(descriptor, mode)
+    except BaseException:
+        with suppress(OSError):
+            os.close(descriptor)
+        raise
 
 
 def _check(status: os.stat_result) -> None:

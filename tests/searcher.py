@@ -32,11 +32,11 @@ class Searcher:
     def update(
         self, deadline: Deadline | None = None, progress: Callable[[int, int], None] | None = None
     ) -> None:
-        def look_up(source: SourceFile) -> Loaded:
-            self.loaded.append(source.path)
-            return self.library.look_up(source, Deadline())
+        self.engine.update(self.files(), self.look_up, deadline or Deadline(), progress)
 
-        self.engine.update(self.files(), look_up, deadline or Deadline(), progress)
+    def look_up(self, source: SourceFile) -> Loaded:
+        self.loaded.append(source.path)
+        return self.library.look_up(source, Deadline())
 
     def search(self, query: str, limit: int = 10, layers: tuple[str, ...] | None = None) -> Found:
         self.update()

@@ -150,3 +150,47 @@ def test_linked_folder_is_not_opened_as_a_folder(tmp_path: Path) -> None:
     close_folder(folder)
     with pytest.raises(OSError):
         open_folder(tmp_path, "link")
+
+
+def test_no_descriptor_stays_open_when_a_file_cannot_be_looked_at(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[int] = []
+
+    def fail(descriptor: int) -> os.stat_result:
+        opened.append(descriptor)
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fstat", fail)
+        with pytest.raises(OSError, match="Input/output"):
+            open_inside(root, ".knowledge/core/a.md")
+    (descriptor,) = opened
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+def test_a_link_that_cannot_be_read_now_is_not_taken_for_a_file(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: object, **_: object) -> str:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os.path, "realpath", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        containment.link_target(root, ".knowledge/core/a.md")
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (OSError(5, "Input/output error"), True),
+        (OSError(24, "Too many open files"), True),
+        (PermissionError(13, "Permission denied"), False),
+        (FileNotFoundError(2, "No such file"), False),
+        (OSError(40, "Too many levels of symbolic links"), False),
+        (Escape("a symbolic link"), False),
+    ],
+)
+def test_errors_that_say_nothing_about_a_file_may_pass(error: OSError, passes: bool) -> None:
+    assert containment.may_pass(error) is passes

@@ -2,6 +2,7 @@ import contextlib
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,17 +12,16 @@ import pytest
 from sage import containment, files
 from sage.containment import Escape
 from sage.deadline import Deadline, no_deadline
-from sage.errors import ConfigError
 from sage.files import (
     Rules,
     SourceFile,
     Walk,
-    ignore_rule,
     known_files,
     read_file,
     shown_name,
     walk_layer,
 )
+from sage.patterns import ignore_rule
 from tests.conftest import Base, Clock
 
 
@@ -92,11 +92,6 @@ def test_ignored_folder_pattern_leaves_out_the_folder_itself(base: Base) -> None
     assert rules_of(found) == {"old": "ignored", "b.draft.md": "ignored"}
 
 
-def test_pattern_that_is_none_is_a_configuration_error() -> None:
-    with pytest.raises(ConfigError, match=r"ignore: .*'!'.* as in .gitignore"):
-        ignore_rule(("!",))
-
-
 def test_fifo_socket_and_folder_named_like_markdown_are_no_files(base: Base) -> None:
     base.write({"core/folder.md/inner.md": "x"})
     os.mkfifo(base.path("core/fifo.md"))
@@ -114,6 +109,8 @@ def test_fifo_socket_and_folder_named_like_markdown_are_no_files(base: Base) -> 
         (b"\xff.md", "\\xff.md"),
         (b"bell\x07.md", "bell\\x07.md"),
         ("right\u202eto-left.md".encode(), "right\\u202eto-left.md"),
+        ("filled\u3164.md".encode(), "filled\\u3164.md"),
+        ("selected\ufe0f.md".encode(), "selected\\ufe0f.md"),
     ],
 )
 def test_name_that_is_no_readable_text_is_reported_escaped(
@@ -188,7 +185,7 @@ def test_links_that_leave_or_mislead_are_left_out(base: Base, tmp_path: Path) ->
         "hidden-folder": "link-leaves-root",
         "other.md": "link-leaves-root",
         "dangling.md": "broken-link",
-        "loop.md": "not-a-file",
+        "loop.md": "broken-link",
     }
     assert not any("secret" in problem.message for problem in found.problems)
 
@@ -480,3 +477,26 @@ def test_file_outside_the_root_is_never_read(base: Base, tmp_path: Path) -> None
     base.path("core/b.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(Escape):
         read_file(base.root, ".knowledge/core/b.md", 100)
+
+
+def test_file_that_has_no_size_but_still_its_blocks_is_being_truncated(base: Base) -> None:
+    page = base.path("core/a.md")
+    base.write({"core/a.md": ""})
+    assert read_file(base.root, ".knowledge/core/a.md", 100)
+    subprocess.run(["fallocate", "--keep-size", "--length", "4096", page], check=True)
+    assert (page.stat().st_size, page.stat().st_blocks > 0) == (0, True)
+    assert read_file(base.root, ".knowledge/core/a.md", 100) is None
+
+
+@pytest.mark.parametrize(("number", "unseen"), [(5, True), (24, True), (13, False), (2, False)])
+def test_what_could_not_be_looked_at_now_may_still_be_there(
+    base: Base, monkeypatch: pytest.MonkeyPatch, number: int, unseen: bool
+) -> None:
+    def fail(folder: int | str, name: str) -> int:
+        raise OSError(number, os.strerror(number))
+
+    base.write({"core/a.md": "x", "core/deep/b.md": "x"})
+    monkeypatch.setattr(files, "open_below", fail)
+    found = walk(base.root)
+    assert paths(found) == ["a.md"]
+    assert found.unseen is unseen

@@ -16,9 +16,10 @@ PACKAGE = Path(__file__).parent.parent / "sage"
 
 # A module may import from its own row and from the rows above it, never from one below.
 ROWS = {
-    "ground": "__init__ answers bounds deadline errors jsontext languages later logs markdown "
-    "masking privatefiles problems prose replacement schema scrub tomltext vault yamltext",
-    "files": "places settings containment files",
+    "ground": "__init__ answers bounds deadline errors forms jsontext languages later logs "
+    "markdown masking memory privatefiles problems prose replacement schema scrub tomltext vault "
+    "yamltext",
+    "files": "places settings containment patterns files",
     "documents": "frontmatter documents tokens kinds",
     "library": "cache library topics addresses supersession",
     "search": "analysis postings index spelling vocabulary synonyms query concepts catalog worth "
@@ -33,7 +34,7 @@ ROWS = {
     "team": "access admission connections delivery doorkeeper exchange front health hosts limits "
     "metrics observing refusals scopes serving tracing usage visits http",
     "clients": "clients greeting jsonedit registration scaffold diagnosis",
-    "commands": "console console_team cli_serve cli_server cli_team cli __main__",
+    "commands": "console console_team cli_options cli_serve cli_server cli_team cli __main__",
 }
 HOMES = {
     "cachetools": "cache",
@@ -41,11 +42,11 @@ HOMES = {
     "markdown_it": "markdown",
     "mcp": "exchange notifications observing server wire",
     "opentelemetry": "tracing",
-    "pathspec": "files",
+    "pathspec": "patterns",
     "platformdirs": "places",
     "rich": "console console_team",
     "tiktoken": "tokens",
-    "typer": "cli cli_serve cli_server cli_team",
+    "typer": "cli cli_options cli_serve cli_server cli_team",
     "uvicorn": "connections http",
     "whoosh": "index",
     "yaml": "yamltext",

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage import __version__
+from sage import __version__, files, library
 from sage.answers import KnowledgeAnswer
 from sage.deadline import Deadline
-from sage.errors import InvalidInput, NotFound, TimeoutExceeded
+from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.files import SourceFile
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.library import Loaded
@@ -425,3 +425,49 @@ def test_our_own_knowledge_is_served_without_a_problem(own: KnowledgeBase) -> No
     for document in own.documents():
         answer = own.get("all", document.topic, max_tokens=1_000_000)
         assert paths(answer) == [document.path.removeprefix(".knowledge/")]
+
+
+def failing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make one file fail to be read, as a worn disk does."""
+    read = files.read_file
+
+    def fail(root: Path, path: str, most: int) -> object:
+        if path.endswith(name):
+            raise OSError(5, "Input/output error")
+        return read(root, path, most)
+
+    monkeypatch.setattr(library, "read_file", fail)
+
+
+def test_an_answer_without_a_file_that_failed_says_so_and_the_next_has_it(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knowledge = base.open({"core/a.md": "# Alpha\n\nzebra\n", "core/b.md": "# Beta\n\nA zebra.\n"})
+    with monkeypatch.context() as patched:
+        failing("b.md", patched)
+        answer = knowledge.get("core")
+        assert "Alpha" in answer["content"]
+        assert not answer["metadata"]["complete"]
+        assert [one["topic"] for one in answer["metadata"]["omitted"]] == ["core/b"]
+        assert not knowledge.get("core", "beta")["metadata"]["complete"]
+        assert not knowledge.search("zebra")["complete"]
+        assert not knowledge.context("coding")["complete"]
+        assert knowledge.info()["status"] == "degraded"
+    assert knowledge.get("core")["metadata"]["complete"]
+    assert knowledge.search("zebra")["total"] == 2
+    assert knowledge.search("zebra")["complete"]
+    assert "Beta" in knowledge.context("coding")["context"]
+
+
+def test_a_topic_in_a_folder_that_fails_is_not_said_to_be_nothing(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knowledge = base.open({"core/a.md": "# Alpha\n", "core/deep/b.md": "# Beta\n"})
+
+    def fail(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(files, "open_below", fail)
+    with pytest.raises(SageError, match="not every folder can be listed now; ask again"):
+        knowledge.get("core", "beta")
+    assert not knowledge.get("core")["metadata"]["complete"]

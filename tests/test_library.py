@@ -148,6 +148,20 @@ def test_error_that_may_pass_is_reported_and_tried_again(
     assert problems(library) == []
 
 
+def test_file_that_is_empty_but_has_its_old_times_is_being_truncated(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = open_library(base, {"a.md": "one"})
+    (source,) = listed(library).files
+    assert library.load(source, no_deadline())
+    emptied = source.stamp._replace(size=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "read_file", lambda *_: (b"", emptied))
+        document = library.load(source._replace(stamp=emptied), no_deadline())
+    assert document is not None
+    assert document.body == "one"
+
+
 def test_layers_come_in_the_order_of_the_settings(base: Base) -> None:
     library = open_library(base, {}, layers=["practices", "core"])
     assert library.layers == ("practices", "core")
@@ -177,6 +191,7 @@ def test_text_is_decoded(data: bytes, text: str) -> None:
         (b"\xff\xfea", "byte 2 is not UTF-16"),
         (b"\xff\xfe\x00\xd8", "is not UTF-16"),
         (b"\xed\xa0\x80", "byte 0 is not UTF-8"),
+        ("\ufeffa".encode("utf-32-le"), "it holds NUL characters; save the file as UTF-8"),
     ],
 )
 def test_file_that_is_no_text_is_left_out_and_reported(base: Base, data: bytes, words: str) -> None:
@@ -321,3 +336,29 @@ def test_clock_of_the_library_is_the_real_one_by_default(base: Base, clock: Cloc
     document = library.load(source, no_deadline())
     assert document is not None
     assert document.body == "x"
+
+
+@pytest.mark.parametrize(("number", "passing"), [(5, True), (24, True), (13, False)])
+def test_whatever_hinders_reading_is_tried_again_by_the_next_call(
+    base: Base, monkeypatch: pytest.MonkeyPatch, number: int, passing: bool
+) -> None:
+    library = open_library(base, {"a.md": "one"})
+    first = listed(library)
+
+    def fail(*_: object) -> None:
+        raise OSError(number, "hindered")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "read_file", fail)
+        assert library.look_up(first.files[0], no_deadline()).passing is passing
+    assert listed(library) is not first
+    assert loaded(library)["a.md"] is not None
+
+
+def test_a_page_of_too_many_lines_is_left_out_and_reported(base: Base) -> None:
+    library = open_library(base, {"long.md": "- a\n" * 7_001, "fits.md": "- a\n" * 7_000})
+    assert loaded(library)["long.md"] is None
+    assert loaded(library)["fits.md"] is not None
+    assert problems(library) == [
+        ".knowledge/core/long.md: 7,001 lines, at most 7,000 are served; split it"
+    ]

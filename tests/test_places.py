@@ -117,3 +117,13 @@ def test_folders_are_the_users_own_by_default() -> None:
     for path in (find_cache_dir({}), find_token_file().parent):
         assert path.is_absolute()
         assert path.name == "sage"
+
+
+def test_a_working_directory_that_may_not_be_seen_is_the_top(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hidden() -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "cwd", hidden)
+    assert here() == Path("/")

@@ -319,3 +319,33 @@ def test_a_footer_that_appears_everywhere_stops_matching(base: Base) -> None:
     base.path("core/p0.md").unlink()
     base.path("core/p1.md").unlink()
     assert len(searcher.paths("zebras")) == 2
+
+
+def test_what_may_still_be_there_stays_indexed_and_is_not_shown(
+    searcher: Searcher, base: Base
+) -> None:
+    searcher.update()
+    files = searcher.files()
+    searcher.loaded.clear()
+    searcher.engine.update(files[1:], searcher.look_up, Deadline(), unseen=True)
+    found = searcher.engine.search("the", limit=50, deadline=Deadline())
+    assert not found.complete
+    assert "could not be looked at" in found.note
+    assert files[0].path not in {result["path"] for result in found.results}
+    searcher.update()
+    assert searcher.loaded == []
+    assert searcher.engine.search("the", limit=50, deadline=Deadline()).complete
+
+
+def test_without_a_thread_to_be_had_the_index_is_kept_later(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        searcher.update()
+        assert "no thread" in searcher.engine.state.message
+    searcher.engine.close()
+    assert searcher.engine.state.where == "disk"

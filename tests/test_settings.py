@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.errors import ConfigError
+from sage.errors import ConfigError, InvalidInput
 from sage.settings import Settings, declared_settings, load_settings
 from tests.conftest import Base
 
@@ -117,7 +117,7 @@ def test_wrong_variable_is_an_error_that_names_it(base: Base) -> None:
 
 
 def test_wrong_flag_is_an_error_that_names_it(base: Base) -> None:
-    with pytest.raises(ConfigError, match="--ttl-seconds: expected a number"):
+    with pytest.raises(InvalidInput, match="--ttl-seconds: expected a number"):
         base.settings(cache__ttl_seconds="soon")
 
 
@@ -170,3 +170,41 @@ def test_configuration_outside_the_root_is_named_by_its_whole_path(
 ) -> None:
     (tmp_path / "a.yaml").write_text("colour: red")
     assert error(base, SAGE_CONFIG=str(tmp_path / "a.yaml")).startswith(f"{tmp_path / 'a.yaml'}: ")
+
+
+def test_settings_are_not_read_through_a_link_that_leaves_the_repository(tmp_path: Path) -> None:
+    (tmp_path / "secret.yaml").write_text("password: hunter2\n")
+    (tmp_path / "repo" / ".knowledge").mkdir(parents=True)
+    (tmp_path / "repo" / ".knowledge" / "sage.yaml").symlink_to(tmp_path / "secret.yaml")
+    with pytest.raises(ConfigError, match="leaves the repository") as raised:
+        load_settings({"root": tmp_path / "repo"}, {})
+    assert "password" not in str(raised.value)
+
+
+def test_settings_of_any_size_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    file = tmp_path / ".knowledge" / "sage.yaml"
+    file.parent.mkdir()
+    with file.open("wb") as opened:
+        opened.truncate(1 << 40)
+    with pytest.raises(ConfigError, match="more than 262144 bytes"):
+        load_settings({"root": tmp_path}, {})
+
+
+def test_a_root_that_cannot_be_looked_at_is_a_configuration_error(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = base.settings()
+
+    def fail(path: Path) -> bool:
+        raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", fail)
+    with pytest.raises(ConfigError, match=r"\.knowledge cannot be looked at: Input/output error"):
+        load_settings({"root": base.root}, base.environment)
+    assert not settings.has_folder
+
+
+def test_an_unknown_key_that_cannot_be_printed_is_shown_escaped(base: Base) -> None:
+    base.write({"sage.yaml": '"a\\nb": 1\n'})
+    with pytest.raises(ConfigError, match=r"'a\\nb' is not a setting"):
+        base.settings()

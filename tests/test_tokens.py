@@ -16,6 +16,7 @@ from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 from sage import tokens
 from sage.deadline import Deadline, no_deadline
 from sage.documents import parse_document
+from sage.errors import SageError
 from sage.tokens import ESTIMATE, TokenCounter
 
 
@@ -203,3 +204,34 @@ def test_counter_is_not_ready_by_a_deadline_that_passes_first(
     assert not counter.ready_by(Deadline(0))
     may_load.set()
     assert counter.ready_by(Deadline(60_000))
+
+
+def test_blanks_in_two_runs_are_counted_at_once(counter: TokenCounter) -> None:
+    assert counter.count(" " * 499_999 + "a" + " " * 450_000 + "b") > 1_000
+
+
+def test_a_vocabulary_that_cannot_be_read_now_is_read_by_the_next_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counter = TokenCounter(environment={})
+
+    def fail(*_: object) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tokens, "_bundled", fail)
+        assert counter.encoding == "cl100k_base"
+        assert not counter.ready_by(Deadline(60_000))
+        with pytest.raises(SageError, match="cannot be read now: Too many open files; ask again"):
+            counter.count("words")
+    assert counter.count("two words") == 2
+
+
+def test_without_a_thread_to_be_had_the_vocabulary_is_loaded_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    assert TokenCounter(environment={}).ready_by(Deadline(60_000))

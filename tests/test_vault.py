@@ -1,3 +1,4 @@
+import fcntl
 import os
 from pathlib import Path
 
@@ -158,3 +159,40 @@ def test_what_a_killed_writer_left_is_swept(vault: Vault) -> None:
     vault.write({}, FILES)
     assert not old.exists()
     assert new.exists()
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="UNTESTED: no /proc here")
+def test_no_descriptor_stays_open_when_no_file_can_be_made_of_it(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault.write({"made": 1}, FILES)
+    before = descriptors()
+
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdopen", fail)
+        with pytest.raises(Doubtful):
+            vault.read()
+        with pytest.raises(Doubtful):
+            vault.write({"made": 2}, FILES)
+    assert descriptors() == before
+    assert list(vault.folder.iterdir()) == [vault.path]
+
+
+def test_the_rest_of_a_dead_writer_goes_soon_and_that_of_a_living_one_stays(vault: Vault) -> None:
+    vault.write({}, FILES)
+    now = vault.folder.stat().st_mtime
+    for name in ("dead.part", "held.part", "new.part"):
+        (vault.folder / name).write_bytes(b"half")
+        os.utime(vault.folder / name, (now, now - (0 if name == "new.part" else 60)))
+    with (vault.folder / "held.part").open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        vault.write({}, FILES)
+    left = {path.name for path in vault.folder.iterdir()} - {vault.path.name}
+    assert left == {"held.part", "new.part"}

@@ -1,0 +1,52 @@
+"""What a request costs the knowledge base; its answers are tested through the server."""
+
+import asyncio
+from typing import Any
+
+from sage.deadline import Deadline
+from sage.desk import Desk
+from sage.files import SourceFile
+from sage.library import Library, Loaded
+from tests.conftest import Base
+
+PAGES = {f"core/page-{number}.md": f"# Page {number}\n\nText.\n" for number in range(6)}
+
+
+class Noting(Library):
+    """A library that notes which files it is asked for."""
+
+    asked: list[str]
+
+    def look_up(self, source: SourceFile, deadline: Deadline) -> Loaded:
+        self.asked.append(source.path.rpartition("/")[2])
+        return super().look_up(source, deadline)
+
+
+def noting_desk(base: Base, files: dict[str, str]) -> tuple[Desk, Noting]:
+    knowledge = base.open(files)
+    library = Noting(knowledge.settings, base.clocks)
+    library.asked = []
+    knowledge.library = library
+    return Desk(knowledge), library
+
+
+def asked(desk: Desk, question: Any) -> Any:
+    try:
+        return asyncio.run(question)
+    finally:
+        desk.close()
+
+
+def test_a_page_of_documents_loads_those_on_it_and_no_others(base: Base) -> None:
+    desk, library = noting_desk(base, PAGES)
+    documents, more = asked(desk, desk.page(2, 3))
+    assert [document.title for document in documents] == ["Page 2", "Page 3", "Page 4"]
+    assert more
+    assert library.asked == ["page-2.md", "page-3.md", "page-4.md"]
+
+
+def test_the_last_page_says_so_and_is_in_reading_order(base: Base) -> None:
+    desk, _ = noting_desk(base, {**PAGES, "core/page-5.md": "---\norder: 1\n---\n# First\n"})
+    documents, more = asked(desk, desk.page(4, 3))
+    assert [document.title for document in documents] == ["First", "Page 4"]
+    assert not more
