@@ -7,23 +7,25 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
+# Bytecode is compiled once here: without it every start of the server takes twice as long.
+ifneq ($(UV),)
+CREATE := $(UV) venv --quiet --python "$$(command -v $(PYTHON))" $(VENV)
+INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt
+else
+CREATE := $(PYTHON) -m venv $(VENV)
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+endif
 
-.PHONY: help install serve test lint format docs site check bench build bundle clean
+.PHONY: help install serve test lint format docs site check bench fuzz soak build bundle clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Bytecode is compiled once here: without it every start of the server takes twice as long.
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
-ifneq ($(UV),)
-	@test -x $(BIN)/python || $(UV) venv --quiet --python "$$(command -v $(PYTHON))" $(VENV) >&2
-	@$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]' >&2
-else
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) >&2
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' >&2
-endif
+	@test -x $(BIN)/python || $(CREATE) >&2
+	@$(INSTALL) -e '.[dev]' >&2
 	@touch $(STAMP)
 
 install: $(STAMP) ## Create .venv and install everything, at the tested versions
@@ -47,13 +49,19 @@ docs: $(STAMP) ## Write the generated reference pages
 	@$(BIN)/python -m docs.generate
 
 site: docs ## Build the documentation site into site/
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9.6,<10' >&2
+	@$(INSTALL) -e '.[site]' >&2
 	@$(BIN)/mkdocs build --strict --quiet
 
 check: lint test ## Everything that must pass before a commit
 
 bench: $(STAMP) ## Measure speed and quality side by side
 	@$(BIN)/python -m benchmarks
+
+fuzz: $(STAMP) ## Try INPUTS (1000000) mutations of pages and queries; SEED (1) makes others
+	@$(BIN)/python -m tests.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1)
+
+soak: $(STAMP) ## Call and edit for MINUTES (15) over TRANSPORT (http); report in build/soak/
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),15) --transport $(or $(TRANSPORT),http)
 
 build: $(STAMP) ## Build the wheel and the source archive into dist/
 	@$(BIN)/python -m build

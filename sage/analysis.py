@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from sage.forms import normal_form
+
 MAX_TERM = 64
 """Longer words are cut; a query's are cut alike, so they still meet."""
 MAX_PARTS = 8
@@ -83,6 +85,13 @@ class Analyzer:
         position = 0
         known = self._known
         for token in tokens(text):
+            if len(token) > MAX_TERM and is_cjk(token):
+                # A page without a blank is one token: too much to remember or to go through.
+                length = len(token)
+                found.extend(zip(token, range(position, position + length), strict=True))
+                found.extend(zip(pairs(token), range(position, position + length), strict=False))
+                position += length
+                continue
             cut = known.get(token)
             if cut is None:
                 cut = self._take_apart(token)
@@ -109,9 +118,9 @@ def folded(text: str) -> str:
     """Text without accents, compatibility forms and invisible marks."""
     if text.isascii():
         return text
-    apart = unicodedata.normalize("NFKD", text.translate(_INVISIBLE))
+    apart = normal_form("NFKD", text.translate(_INVISIBLE))
     bare = "".join(character for character in apart if not unicodedata.combining(character))
-    return unicodedata.normalize("NFC", bare)
+    return normal_form("NFC", bare)
 
 
 def word_of(token: str) -> Word:

@@ -4,10 +4,11 @@ what closes a fence or a comment that it leaves open.
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 
 from sage.markdown import Block, line_starts, list_items, parse_blocks
 
-_RULE = re.compile(r"(?:^|\n)[ \t]{0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$")
+_RULE = re.compile(r"[ \t]{0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})")
 _MAY_STAY_OPEN = re.compile(r"^ {0,3}(?:```|~~~|<)", re.MULTILINE)
 _CLOSERS = ("-->", "?>", "]]>", "</pre>", "</script>", "</style>", "</textarea>", ">")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -18,25 +19,23 @@ def cut_points(text: str) -> list[int]:
     blocks = parse_blocks(text)
     items = [block.end for block in list_items(text)]
     points: set[int] = set()
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+    for block in blocks:
         points.update(_inner_points(block, items))
-        if following and not _leads_on(block, following):
+    for block, following in pairwise(blocks):
+        if not _leads_on(block, following):
             points.add(block.end)
     return sorted(points)
 
 
 def without_ending(text: str, footers: Collection[str] = ()) -> str:
     """Without the blank lines, rules and footers that end it."""
-    text = text.rstrip()
-    while True:
-        rule = _RULE.search(text)
-        line = text[max(text.rfind("\n"), text.rfind("\r")) + 1 :]
-        if rule:
-            text = text[: rule.start()].rstrip()
-        elif line and line.strip() in footers:
-            text = text[: -len(line)].rstrip()
-        else:
-            return text
+    end = len(text)
+    for start in reversed(line_starts(text)[:-1]):
+        line = text[start:end].rstrip()
+        if line and not _RULE.fullmatch(line) and line.strip() not in footers:
+            break
+        end = start
+    return text[:end].rstrip()
 
 
 def closer(text: str) -> str:

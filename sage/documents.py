@@ -12,9 +12,17 @@ from sage.places import KNOWLEDGE_DIR
 from sage.problems import Problem
 
 MAX_SUMMARY = 200
+MAX_WORDS = 12_000
+"""Different words of a page that are indexed: more than a real page has, and about what can be
+indexed in a second."""
+MAX_SEARCHED = 500_000
+"""Characters that are indexed at most, however few words they repeat."""
+_NO_NEED_TO_COUNT = 100_000
+_USUAL_WORD = 8
 _LOOKED_AT = 900  # of a first paragraph, before its marks are removed
 _INDEX_NAMES = frozenset({"index", "_index", "readme"})
 _BOM = "\ufeff"
+_WORD = re.compile(r"\S+")
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
 
 
@@ -111,8 +119,33 @@ def parse_document(text: str, path: str, layer: str) -> Document:
         meta=split.meta,
         body=body,
         sections=tuple(_sections(body, blocks, first_line)),
-        problems=split.problems,
+        problems=(*split.problems, *_length_problems(path, body)),
     )
+
+
+def searched_length(body: str) -> int:
+    """How many characters of a page are indexed: all of them, but for a flood of words."""
+    if len(body) <= _NO_NEED_TO_COUNT:
+        return len(body)
+    seen: set[str] = set()
+    left = MAX_WORDS
+    for match in _WORD.finditer(body, 0, MAX_SEARCHED):
+        word = match.group()
+        if word in seen:
+            continue
+        seen.add(word)
+        weight = max(1, len(word) // _USUAL_WORD)
+        if weight > left:
+            return match.start() + left * _USUAL_WORD
+        left -= weight
+    return min(len(body), MAX_SEARCHED)
+
+
+def _length_problems(path: str, body: str) -> Iterator[Problem]:
+    length = searched_length(body)
+    if length < len(body):
+        message = f"only its first {length:,} characters are searched; split it"
+        yield Problem(path, "too-large", message)
 
 
 def slug(heading: str) -> str:

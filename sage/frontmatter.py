@@ -152,7 +152,7 @@ class _Reader:
         if value is None:
             return ()
         if isinstance(value, str):
-            value = re.split(r"\s*,\s*", value)
+            value = value.split(",")
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = [value]
         if not isinstance(value, list) or not all(isinstance(v, (str, int, float)) for v in value):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from sage.analysis import Analyzer
 from sage.catalog import Card, SectionCard
-from sage.documents import Document, Section
+from sage.documents import Document, Section, searched_length
 from sage.files import Stamp
 from sage.postings import Row
 from sage.prose import Prose, is_footer, is_listing, last_lines, section_prose
@@ -29,8 +29,9 @@ def describe(
     rows: list[Row] = []
     total = 0
     endings = {line for line in last_lines(document.body) if line_key(line) in footers}
+    searched = document.body[: searched_length(document.body)]
     for ordinal, section in enumerate(document.sections):
-        source = document.text(section)
+        source = searched[section.start : section.end]
         tokens = count_tokens(document, section.start, section.end)
         total += tokens
         if not source.strip() or is_listing(section.heading, source, section.level):

@@ -72,7 +72,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 
 _PAGE = re.compile(r"`[^`\n]{0,200}(?:\.(?:md|mdx|markdown|rst|adoc)|/)`|\]\([^)\n]{1,400}\)")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_BOX = re.compile(r"^(\s*[-*+]\s+)\[[ xX]\]\s", re.MULTILINE)
+_BOX = re.compile(r"^([ \t]*[-*+][ \t]+)\[[ xX]\]\s", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]")
 _MAX_ROW = 200
 

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_block import StateBlock, reference, table
 from markdown_it.token import Token
 
 _INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
 # The inline rules are quadratic in open brackets: a line of them took 30 ms.
 _MAX_INLINE = 1_000
 _MAX_BRACKETS = 40
+# markdown-it 4 is quadratic in the lines of a link definition that does not end.
+_DEFINITION_LINES = 32
 _KINDS = {
     "heading_open": "heading",
     "paragraph_open": "paragraph",
@@ -81,7 +83,17 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    parser.block.ruler.at("reference", _reference)
     return parser
+
+
+def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A link definition of a bounded number of lines."""
+    last, state.lineMax = state.lineMax, min(state.lineMax, start + _DEFINITION_LINES)
+    try:
+        return reference(state, start, end, silent)
+    finally:
+        state.lineMax = last
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*\Z")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
-_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\Z")
+_TABLE_RULE = re.compile(r"(?=[ \t:|]*-)[ \t:|-]++\Z")
 _RULE = re.compile(r" {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})\Z")
 _DEFINITION = re.compile(r" {0,3}\[[^\]\n]{1,200}\]:[ \t]*\S")
 _MARKER = re.compile(
@@ -38,8 +38,10 @@ _LISTING = re.compile(
 )
 _NUMBERING = re.compile(r"[\d.]+[ \t]*")
 _LINK_LINE = re.compile(
-    r"[ \t]*(?:[-*+]|\d{1,9}[.)])?[ \t]*(?:\*\*)?"
-    r"(?:\[[^\[\]]{0,500}\](?:\([^()]{0,2000}\)|\[[^\[\]]{0,200}\])?|`[^`\n]*[/.#][^`\n]*`|<?https?://\S+)"
+    # Possessive: a line of a million blanks would be tried once for each pair of them.
+    r"[ \t]*+(?:[-*+]|\d{1,9}[.)])?[ \t]*+(?:\*\*)?"
+    r"(?:\[[^\[\]]{0,500}\](?:\([^()]{0,2000}\)|\[[^\[\]]{0,200}\])?"
+    r"|`(?=[^`\n/.#]*[/.#])[^`\n]*+`|<?https?://\S+)"
     r"(?:\*\*)?[ \t]*(?P<after>[^\n]*)"
 )
 _MAX_REMARK = 120

@@ -178,7 +178,7 @@ _FOUND_BY_READING = (
     Rule("link-leaves-root", "warning", "a symbolic link is not followed", "copy the file"),
     Rule("not-a-file", "warning", "something is neither file nor folder", "remove it"),
     Rule("not-a-folder", "warning", "a layer is not a folder", "make it a folder"),
-    Rule("too-large", "warning", "a file is too large to be served", "divide it"),
+    Rule("too-large", "warning", "a file is too large to be served whole", "divide it"),
     Rule("too-deep", "warning", "a folder is nested too deeply", "move it up"),
     Rule("too-many-files", "error", "a layer has too many files", "raise limits.max_files"),
     Rule("listed-twice", "note", "a folder is linked twice", "remove one of the links"),

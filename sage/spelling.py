@@ -27,7 +27,8 @@ class Spelling:
     def correction(self, form: str, letters: int, frequency: Frequency) -> str | None:
         """The best form that occurs one letter off, or two in a long word."""
         if letters == 1:
-            near = self._one_off(form)
+            # Every letter is one off a single one: `1` is no misspelt `a`.
+            near = self._one_off(form) if len(form) > 1 else set()
         else:
             near = self._two_off(form) if len(form) >= LONG else set()
         occurring = [word for word in near if frequency(word)]
@@ -54,7 +55,7 @@ class Spelling:
         found = {word for word in _edits(form) if word in self._forms}
         if not form.isascii():
             # Letters of other scripts are too many to try: look at words that begin alike.
-            found.update(word for word in self._near(form, 1) if _distance(form, word, 1) == 1)
+            found.update(word for word in self._near(form, 1) if distance(form, word, 1) == 1)
         return found
 
     def _two_off(self, form: str) -> set[str]:
@@ -62,7 +63,7 @@ class Spelling:
         return {
             word
             for word in self._near(form, 2)
-            if (letters ^ _signature(word)).bit_count() <= 4 and _distance(form, word, 2) <= 2
+            if (letters ^ _signature(word)).bit_count() <= 4 and distance(form, word, 2) <= 2
         }
 
     def _near(self, form: str, around: int) -> Iterator[str]:
@@ -96,7 +97,7 @@ def _edits(form: str) -> Iterator[str]:
 
 
 def _unlikeness(form: str, word: str, frequency: Frequency) -> tuple[int, bool, int, str]:
-    return (_distance(form, word, 3), word[0] != form[0], -frequency(word), word)
+    return (distance(form, word, 3), word[0] != form[0], -frequency(word), word)
 
 
 def _signature(word: str) -> int:
@@ -106,7 +107,7 @@ def _signature(word: str) -> int:
     return mask
 
 
-def _distance(one: str, other: str, most: int) -> int:
+def distance(one: str, other: str, most: int) -> int:
     """The number of letters inserted, dropped, changed or swapped; `most` + 1 when more."""
     if abs(len(one) - len(other)) > most:
         return most + 1

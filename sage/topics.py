@@ -7,11 +7,11 @@ alias, a folder and `name#heading` all work. Several documents of one name are a
 import difflib
 import functools
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
 from sage.documents import Document, Section, section_topic, slug, topic_of
 from sage.files import SourceFile
+from sage.forms import normal_form
 from sage.places import KNOWLEDGE_DIR
 
 _SUFFIX = re.compile(r"\.(?:md|markdown)$")
@@ -20,7 +20,7 @@ _NUMBER = re.compile(r"^\d+(?:\.\d+)*[-.]+(?=.)")
 
 def normalised(text: str) -> str:
     """A name without what people spell differently."""
-    folded = unicodedata.normalize("NFKC", text).casefold().strip()
+    folded = normal_form("NFKC", text).casefold().strip()
     return _SUFFIX.sub("", re.sub(r"[\s_-]+", "-", folded).strip("-"))
 
 

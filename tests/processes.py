@@ -85,12 +85,16 @@ class Process:
 
     def receive(self) -> dict[str, Any]:
         """The next message; stdout holds nothing else, or this fails."""
+        message: dict[str, Any] = json.loads(self.receive_line())
+        assert message["jsonrpc"] == "2.0"
+        return message
+
+    def receive_line(self) -> bytes:
+        """The next line."""
         assert self.popen.stdout is not None
         line = self.popen.stdout.readline()
         assert line, f"the server ended: {self.errors()}"
-        message: dict[str, Any] = json.loads(line)
-        assert message["jsonrpc"] == "2.0"
-        return message
+        return line
 
     def errors(self) -> str:
         """What was written to stderr, after the end."""

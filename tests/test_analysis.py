@@ -86,3 +86,13 @@ def test_a_query_finds_the_terms_of_the_same_text(text: str) -> None:
 def test_folding_leaves_ascii_alone() -> None:
     text = "plain text"
     assert folded(text) is text
+
+
+def test_a_long_run_of_characters_gives_the_terms_of_its_parts_and_is_not_remembered() -> None:
+    analyzer = Analyzer()
+    run = "数据库迁移" * 20
+    found, after = analyzer.terms(run)
+    assert after == len(run)
+    assert sorted(found) == sorted((form, at) for form, at in terms_of(word_of(run)))
+    assert analyzer.terms(f"a {run}")[0][1:3] == [("数", 1), ("据", 2)]
+    assert run not in analyzer._known

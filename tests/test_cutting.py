@@ -66,3 +66,11 @@ def test_rules_and_footers_are_no_ending() -> None:
     assert without_ending("text\n\n---\n\n*The team*\n", {"*The team*"}) == "text"
     assert without_ending("text\n\n*The team*\n") == "text\n\n*The team*"
     assert without_ending("---\n") == ""
+
+
+def test_rules_without_end_are_removed_in_one_pass() -> None:
+    assert without_ending("said\n" + "---\n" * 200_000) == "said"
+
+
+def test_a_text_of_link_definitions_alone_is_not_cut() -> None:
+    assert cut_points("[a]: /x\n[b]: /y\n") == []

@@ -1,3 +1,5 @@
+import pytest
+
 from sage.analysis import Analyzer
 from sage.catalog import Card
 from sage.documents import Document, parse_document
@@ -88,3 +90,30 @@ def test_an_empty_page_has_a_card_and_one_row() -> None:
     assert card.sections == ()
     assert len(rows) == 1
     assert "title" in rows[0].fields
+
+
+def behind(filling: str) -> tuple[Document, bool]:
+    """A page with a word behind a long text, and whether that word is indexed."""
+    text = f"# Page\n\n{filling}\n\n## Behind\n\nneedle\n"
+    document = parse_document(text, ".knowledge/core/page.md", "core")
+    card, rows = describe(document, Stamp(1, 1, 1, 1), frozenset(), Analyzer(), lambda *_: 1)
+    assert card.section_total == 2
+    return document, any("needle" in row.fields.get("body", {}) for row in rows)
+
+
+def test_a_long_page_is_searched_to_its_end() -> None:
+    document, found = behind("What is said again and again. " * 10_000)
+    assert document.problems == ()
+    assert found
+
+
+@pytest.mark.parametrize(
+    "filling",
+    [" ".join(f"word{number}" for number in range(20_000)), "日月火水木金土" * 20_000],
+    ids=["different words", "one long run"],
+)
+def test_a_flood_of_words_is_searched_by_its_beginning_and_says_so(filling: str) -> None:
+    document, found = behind(filling)
+    (problem,) = document.problems
+    assert "characters are searched; split it" in problem.message
+    assert not found

@@ -75,3 +75,7 @@ def test_what_only_points_elsewhere_is_no_knowledge(text: str) -> None:
 )
 def test_short_knowledge_is_knowledge(text: str) -> None:
     assert knowledge(text)
+
+
+def test_blank_lines_without_end_are_looked_at_once() -> None:
+    assert knowledge("## Blank\n" + "\n" * 200_000 + "It says something.\n")

@@ -116,3 +116,8 @@ def test_any_text_has_blocks_and_plain_text(text: str) -> None:
     parse_blocks(text)
     list_items(text)
     assert "\n" not in plain_text(text)
+
+
+def test_link_definition_that_does_not_end_is_a_paragraph() -> None:
+    assert kinds("[a]: /x 'open\n" + "b\n" * 100) == [("paragraph", 0, 101)]
+    assert kinds("[a]: /x 'two\nlines'\n\ntext") == [("paragraph", 3, 4)]

@@ -86,3 +86,9 @@ def test_any_text_has_a_plain_form(source: str, level: int) -> None:
     prose = section_prose(source, level)
     assert isinstance(prose.whole, str)
     assert is_listing("Links", source, level) in (True, False)
+
+
+@pytest.mark.parametrize("line", [" " * 500_000 + "x", "`" + "./" * 300_000, "|" + "-" * 500_000])
+def test_line_without_end_is_looked_at_once(line: str) -> None:
+    assert not is_listing("Links", line, 1)
+    assert section_prose(f"{line}x", 0).text

@@ -53,3 +53,7 @@ def test_words_written_together_are_split(spelling: Spelling) -> None:
 def test_nearest_words_begin_alike(spelling: Spelling) -> None:
     assert spelling.nearest("timer", occurs)[0] == "timeout"
     assert spelling.nearest("zzz", occurs) == []
+
+
+def test_a_single_character_is_not_taken_for_another() -> None:
+    assert Spelling(["a", "b"]).correction("1", 1, lambda _: 1) is None

@@ -1,0 +1,1 @@
+"""Inputs that nobody wrote: mutations of real ones, and calls made up from the live schemas."""
