@@ -57,6 +57,11 @@ class Token:
         """Whether this is its secret, in a time that does not tell how nearly."""
         return hmac.compare_digest(self.hash, _hash(self.salt, secret))
 
+    @property
+    def lifetime_seconds(self) -> int | None:
+        """How long it was made for; None means for ever."""
+        return None if self.expires is None else round(self.expires - self.created)
+
     def has_expired(self, now: float) -> bool:
         """Whether it was valid only until before now."""
         return self.expires is not None and self.expires <= now
@@ -114,6 +119,7 @@ class TokenFile:
         """Replace a token by a new one for the same layers.
 
         Args:
+            lifetime_seconds: as long as the old one was made for, when not given.
             overlap_seconds: how long the old value still works.
 
         Raises:
@@ -127,7 +133,8 @@ class TokenFile:
                 until = min(now + overlap_seconds, last.expires or now + overlap_seconds)
                 kept.append(Token(**{**_fields(last), "expires": until}))
             tokens[:] = kept
-            return self._add(tokens, name, last.layers, lifetime_seconds)
+            lifetime = lifetime_seconds or last.lifetime_seconds
+            return self._add(tokens, name, last.layers, lifetime)
 
     def revoke(self, name: str) -> None:
         """Make every value of a token worthless from now on.

@@ -4,10 +4,8 @@ Imports stand inside the commands: `sage --help` and `sage get` must not pay for
 """
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,7 +17,20 @@ from sage.bounds import (
     DEFAULT_MAX_TOKENS,
     DEFAULT_RESULTS,
 )
+from sage.cli_options import (
+    Json,
+    Quiet,
+    Root,
+    Verbose,
+    command,
+    complete_layers,
+    complete_task_types,
+    complete_topics,
+    opened,
+    set_loudness,
+)
 from sage.console import (
+    begin_notes,
     index_progress,
     print_choices,
     print_content,
@@ -34,10 +45,6 @@ from sage.console import (
 from sage.deadline import Deadline
 from sage.errors import SageError
 
-if TYPE_CHECKING:
-    from sage.knowledge import KnowledgeBase
-    from sage.settings import Settings
-
 app = typer.Typer(
     name="sage",
     help="The knowledge your team keeps in .knowledge, for people and agents.",
@@ -46,20 +53,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root", help="The repository that holds .knowledge.", show_default="found from here"
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the exact object of the tool.")]
-
 
 def main() -> None:
     """Run the command line; errors become one line on stderr and an exit code."""
     _write_utf8()
     try:
-        app()
+        app(prog_name="sage")
     except SageError as error:
         print_error(str(error))
         sys.exit(error.exit_code)
@@ -83,18 +82,26 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback acts before any command is looked for
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """The knowledge your team keeps in .knowledge, for people and agents."""
+    begin_notes()
+    set_loudness(quiet, verbose)
 
 
 @app.command()
+@command
 def get(
-    layer: Annotated[str, typer.Argument(help="A layer, or all.")],
+    layer: Annotated[str, typer.Argument(help="A layer, or all.", autocompletion=complete_layers)],
     topic: Annotated[
-        str | None, typer.Argument(help="A name, path, title, folder, or name#heading.")
+        str | None,
+        typer.Argument(
+            help="A name, path, title, folder, or name#heading.", autocompletion=complete_topics
+        ),
     ] = None,
     max_tokens: Annotated[int, typer.Option(help="Most tokens of content.")] = DEFAULT_MAX_TOKENS,
     timeout_ms: Annotated[int, typer.Option(help="Longest time it may take.", min=1)] = 10_000,
@@ -102,17 +109,20 @@ def get(
     root: Root = None,
 ) -> None:
     """Read a layer, a document or a section."""
-    with _opened(root) as knowledge:
+    with opened(root) as knowledge:
         deadline = Deadline(timeout_ms)
         answer = knowledge.get(layer, topic, max_tokens=max_tokens, deadline=deadline)
     print_json(answer) if as_json else print_knowledge(answer)
 
 
 @app.command()
+@command
 def search(
     query: Annotated[str, typer.Argument(help="A question or words; see the search guide.")],
     limit: Annotated[int, typer.Option(help="Most results.")] = DEFAULT_RESULTS,
-    layer: Annotated[str, typer.Option(help="A layer, or all.")] = ALL_LAYERS,
+    layer: Annotated[
+        str, typer.Option(help="A layer, or all.", autocompletion=complete_layers)
+    ] = ALL_LAYERS,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what each result owes its place to.")
     ] = False,
@@ -120,7 +130,7 @@ def search(
     root: Root = None,
 ) -> None:
     """Find the documents that answer a question."""
-    with _opened(root) as knowledge:
+    with opened(root) as knowledge:
         answer = knowledge.search(query, limit=limit, layer=layer)
         reasons = knowledge.explain(query, limit=limit, layer=layer) if explain else []
     if as_json:
@@ -132,6 +142,7 @@ def search(
 
 
 @app.command("eval")
+@command
 def evaluate_search(
     file: Annotated[
         Path | None,
@@ -147,7 +158,7 @@ def evaluate_search(
     """Measure how well search answers your team's own questions."""
     from sage.evaluation import Floors, evaluate, read_golden_file
 
-    with _opened(root) as knowledge:
+    with opened(root) as knowledge:
         queries = read_golden_file(file or knowledge.settings.knowledge_dir / "eval.yaml")
         result = evaluate(queries, knowledge.topics_for, limit)
     print_json(result.as_object()) if as_json else print_evaluation(result)
@@ -155,8 +166,14 @@ def evaluate_search(
 
 
 @app.command()
+@command
 def context(
-    task_type: Annotated[str, typer.Argument(help="What is being done: coding, debugging, …")],
+    task_type: Annotated[
+        str,
+        typer.Argument(
+            help="What is being done: coding, debugging, …", autocompletion=complete_task_types
+        ),
+    ],
     task: Annotated[str | None, typer.Option(help="What is being done, in your words.")] = None,
     files: Annotated[
         list[str] | None,
@@ -172,7 +189,7 @@ def context(
 ) -> None:
     """Print what to read before a task, within a token budget."""
     current = [name for given in files or [] for name in given.split(",") if name.strip()]
-    with _opened(root) as knowledge:
+    with opened(root) as knowledge:
         answer = knowledge.context(
             task_type, task=task, current_files=current, language=language, token_budget=budget
         )
@@ -185,30 +202,13 @@ def context(
 
 
 @app.command()
+@command
 def info(as_json: Json = False, root: Root = None) -> None:
     """Show what is served and whether anything is wrong."""
-    with _opened(root) as knowledge:
+    with opened(root) as knowledge:
         knowledge.warm(progress=index_progress())
         answer = knowledge.info()
     print_json(answer) if as_json else print_info(answer)
-
-
-def _settings(root: Path | None) -> "Settings":
-    from sage.settings import load_settings
-
-    return load_settings({"root": root})
-
-
-@contextmanager
-def _opened(root: Path | None) -> Iterator["KnowledgeBase"]:
-    """The knowledge base of a command; what is worth keeping is kept when it ends."""
-    from sage.knowledge import open_knowledge
-
-    knowledge = open_knowledge(_settings(root))
-    try:
-        yield knowledge
-    finally:
-        knowledge.close()
 
 
 cli_server.register(app)

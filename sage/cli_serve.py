@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sage.cli_options import Root, settings_at, tokens_option, wanted_log_level
 from sage.errors import ConfigError, InvalidInput
 from sage.places import find_token_file
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sage.serving import JwtOptions
 
 _PANEL = "Over HTTP"
+_FOR_BOTH = ("root", "http", "quiet", "verbose")
 
 
 def _flag(name: str, about: str, **more: Any) -> Any:
@@ -25,12 +27,7 @@ def _flag(name: str, about: str, **more: Any) -> Any:
 
 def serve(
     context: typer.Context,
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--root", help="The repository that holds .knowledge.", show_default="found from here"
-        ),
-    ] = None,
+    root: Root = None,
     http: Annotated[
         bool, typer.Option("--http", help="Serve a team over HTTP.", rich_help_panel=_PANEL)
     ] = False,
@@ -44,16 +41,7 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, _flag("--allow-origin", "A web page that may ask; repeat it.")
     ] = None,
-    tokens: Annotated[
-        Path | None,
-        typer.Option(
-            "--tokens",
-            envvar="SAGE_TOKENS",
-            help="The file that holds the hashes of tokens.",
-            show_default="in your configuration folder",
-            rich_help_panel=_PANEL,
-        ),
-    ] = None,
+    tokens: Annotated[Path | None, tokens_option(rich_help_panel=_PANEL)] = None,
     require_token: Annotated[
         bool, _flag("--require-token", "Ask for a token on this machine too, as behind a proxy.")
     ] = False,
@@ -95,9 +83,7 @@ def serve(
     ] = False,
 ) -> None:
     """Serve the knowledge base over MCP: on stdio for one client, or over HTTP for a team."""
-    from sage.settings import load_settings
-
-    settings = load_settings({"root": root})
+    settings = settings_at(root, log_level=wanted_log_level())
     if http:
         from sage.http import serve_http
         from sage.limits import Limits
@@ -152,5 +138,5 @@ def _refuse_flags(context: typer.Context) -> None:
     """A flag of HTTP without --http would be silently without effect."""
     for name in context.params:
         source = context.get_parameter_source(name)
-        if name not in ("root", "http") and source is not None and source.name == "COMMANDLINE":
+        if name not in _FOR_BOTH and source is not None and source.name == "COMMANDLINE":
             raise InvalidInput(f"--{name.replace('_', '-')} is for HTTP; add --http")

@@ -5,32 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sage.cli_options import Json, Root, command, settings_at, tokens_option
 from sage.cli_serve import serve
-from sage.console import print_error, print_json, print_rows, print_table
+from sage.console import print_json, print_note, print_rows, print_table
 from sage.errors import ConfigError, InvalidInput
 from sage.places import find_token_file
 
 if TYPE_CHECKING:
     from sage.access import Token, TokenFile
-    from sage.settings import Settings
     from sage.usage import UsageSummary
 
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root", help="The repository that holds .knowledge.", show_default="found from here"
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print an object for programs.")]
-TokensFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--tokens",
-        envvar="SAGE_TOKENS",
-        help="The file that holds the hashes of tokens.",
-        show_default="in your configuration folder",
-    ),
-]
+TokensFile = Annotated[Path | None, tokens_option()]
 UsageFile = Annotated[
     Path | None,
     typer.Option("--log", envvar="SAGE_USAGE_LOG", help="The usage log that a server writes."),
@@ -45,12 +30,13 @@ tokens_app = typer.Typer(help="Make and take back tokens for a server.", no_args
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(serve)
-    app.command()(usage)
+    app.command()(command(serve))
+    app.command()(command(usage))
     app.add_typer(tokens_app, name="token")
 
 
 @tokens_app.command()
+@command
 def create(
     name: Annotated[str, typer.Argument(help="Who it is for.")],
     layers: Annotated[
@@ -70,6 +56,7 @@ def create(
 
 
 @tokens_app.command("list")
+@command
 def list_tokens(tokens: TokensFile = None, as_json: Json = False) -> None:
     """Show which tokens there are; their values are nowhere."""
     import time
@@ -82,13 +69,19 @@ def list_tokens(tokens: TokensFile = None, as_json: Json = False) -> None:
         heading = ("NAME", "LAYERS", "CREATED", "EXPIRES", "STATE")
         print_table(heading, [tuple(str(row[key.lower()]) for key in heading) for row in rows])
     else:
-        print_error("there are no tokens yet; make one: sage token create NAME")
+        print_note("there are no tokens yet; make one: sage token create NAME")
 
 
 @tokens_app.command()
+@command
 def rotate(
     name: Annotated[str, typer.Argument(help="The token to replace.")],
-    expires: Expires = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            help="How long it is valid: 30m, 12h, 90d, 4w.", show_default="as long as the old one"
+        ),
+    ] = None,
     overlap: Annotated[
         str | None,
         typer.Option(
@@ -104,12 +97,13 @@ def rotate(
 
 
 @tokens_app.command()
+@command
 def revoke(
     name: Annotated[str, typer.Argument(help="The token to take back.")], tokens: TokensFile = None
 ) -> None:
     """Take a token back: every server that shares the file refuses it from now on."""
     _tokens(tokens).revoke(name)
-    print_error(f"{name} is revoked")
+    print_note(f"{name} is revoked")
 
 
 def usage(
@@ -129,7 +123,7 @@ def usage(
             "there is no usage log; a server writes one with --usage-log FILE, then: "
             "sage usage --log FILE"
         )
-    documents = open_knowledge(_settings(root)).documents()
+    documents = open_knowledge(settings_at(root)).documents()
     summary = summarise(read_usage(log), [document.path for document in documents], top)
     print_json(asdict(summary)) if as_json else _print_usage(summary, top)
 
@@ -153,7 +147,7 @@ def _hand_over(value: str, name: str, as_json: bool) -> None:
         print_json({"name": name, "token": value})
         return
     typer.echo(value)
-    print_error("this is the only time it is shown; clients send it as Authorization: Bearer TOKEN")
+    print_note("this is the only time it is shown; clients send it as Authorization: Bearer TOKEN")
 
 
 def _described(token: "Token", now: float) -> dict[str, object]:
@@ -184,7 +178,7 @@ def _layers(given: str | None, root: Path | None) -> list[str] | None:
 def _served(root: Path | None) -> tuple[str, ...] | None:
     """The layers of the repository; None away from any, where a name cannot be checked."""
     try:
-        return _settings(root).layers
+        return settings_at(root).layers
     except ConfigError:
         if root is not None:
             raise
@@ -201,9 +195,3 @@ def _tokens(given: Path | None) -> "TokenFile":
     from sage.access import TokenFile
 
     return TokenFile(given or find_token_file())
-
-
-def _settings(root: Path | None) -> "Settings":
-    from sage.settings import load_settings
-
-    return load_settings({"root": root})

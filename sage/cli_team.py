@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sage.cli_options import Json, Root, command, settings_at
+from sage.console import print_note
 from sage.errors import ConfigError, InvalidInput
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from sage.settings import Settings
-
 _LEVELS = ("note", "warning", "error")
 _FORMATS = ("text", "json", "sarif", "github")
 
-Root = Annotated[
-    Path | None,
-    typer.Option(
-        "--root", help="The repository that holds .knowledge.", show_default="found from here"
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Write = Annotated[bool, typer.Option("--write", help="Write it; without this it is only shown.")]
 Name = Annotated[str, typer.Option(help="The name of the server in the client.")]
 Scope = Annotated[
@@ -57,8 +50,8 @@ Client = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    for command in (init, install, uninstall, check, doctor):
-        app.command()(command)
+    for function in (init, install, uninstall, check, doctor):
+        app.command()(command(function))
 
 
 def init(
@@ -94,7 +87,7 @@ def install(
 
     chosen, machine = find_client(client), Machine.here()
     scope = chosen.scope(scope)
-    place = _settings(root).root
+    place = settings_at(root).root
     server = server_for(place, name)
     plan = plan_install(chosen, Path(chosen.file(scope, machine, place)), server)
     if not plan.changes:
@@ -107,9 +100,11 @@ def install(
         print_written(plan.path, carry_out(plan, _now()), "Registered")
         print_line((f"Next: {chosen.next_step}; sage doctor tells whether it starts.", ""))
     if scope == "project":
-        _warn("the file holds paths of this machine: let git ignore it, each person installs it")
+        print_note(
+            "the file holds paths of this machine: let git ignore it, each person installs it"
+        )
     if is_fleeting(server.command):
-        _warn(f"{server.command} may be cleaned away; install sage for good, then repeat this")
+        print_note(f"{server.command} may be cleaned away; install sage for good, then repeat this")
 
 
 def uninstall(
@@ -145,23 +140,28 @@ def check(
         str, typer.Option(help="Show this level and above: note, warning or error.")
     ] = "warning",
     fail_on: Annotated[
-        str, typer.Option(help="Exit with 1 for this level and above, or never.")
-    ] = "error",
+        str | None,
+        typer.Option(help="Exit with 1 for this level and above, or never.", show_default="error"),
+    ] = None,
     form: Annotated[str, typer.Option("--format", help="text, json, sarif or github.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     stale_months: Annotated[
-        int, typer.Option(help="Report pages older than this; 0 for none.", min=0)
-    ] = 12,
-    max_page_tokens: Annotated[int, typer.Option(help="Largest good page.", min=1)] = 8_000,
-    max_section_tokens: Annotated[int, typer.Option(help="Largest good section.", min=1)] = 1_500,
+        int | None,
+        typer.Option(help="Report pages older than this; 0 for none.", show_default="12"),
+    ] = None,
+    max_page_tokens: Annotated[
+        int | None, typer.Option(help="Largest good page.", show_default="8000")
+    ] = None,
+    max_section_tokens: Annotated[
+        int | None, typer.Option(help="Largest good section.", show_default="1500")
+    ] = None,
     list_rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
     root: Root = None,
 ) -> None:
     """Find what is wrong with the knowledge base: links, names, front matter, secrets, age."""
     from datetime import date
 
-    from sage.checking import Limits, check_knowledge
-    from sage.checks_pages import Sizes
+    from sage.checking import check_knowledge
     from sage.console_team import print_report, print_rules
     from sage.reports import render, repository_prefix
     from sage.rules import level_named
@@ -170,17 +170,22 @@ def check(
         print_rules()
         return
     least = level_named(_one_of("--level", level, _LEVELS))
-    _one_of("--fail-on", fail_on, (*_LEVELS, "never"))
     form = "json" if as_json else _one_of("--format", form, _FORMATS)
-    settings = _settings(root)
-    limits = Limits(Sizes(max_page_tokens, max_section_tokens), stale_months)
-    report = check_knowledge(settings, date.today(), limits)  # noqa: DTZ011 - the user's own day
+    flags = {
+        "check.stale_months": stale_months,
+        "check.max_page_tokens": max_page_tokens,
+        "check.max_section_tokens": max_section_tokens,
+        "check.fail_on": fail_on,
+    }
+    settings = settings_at(root, **flags)
+    report = check_knowledge(settings, date.today())  # noqa: DTZ011 - the user's own day
     if form == "text":
         print_report(report, least)
     else:
         prefix = repository_prefix(settings.root, os.environ)
         sys.stdout.write(render(report, form, least, prefix) + "\n")
-    if fail_on != "never" and report.at_least(level_named(fail_on)):
+    failing = settings.check.fail_on
+    if failing != "never" and report.at_least(level_named(failing)):
         raise typer.Exit(1)
 
 
@@ -202,16 +207,10 @@ def doctor(as_json: Json = False, root: Root = None) -> None:
         raise typer.Exit(1)
 
 
-def _settings(root: Path | None) -> "Settings":
-    from sage.settings import load_settings
-
-    return load_settings({"root": root})
-
-
 def _place(root: Path | None) -> Path:
     """The root, or where one would be: what is gone can still be unregistered."""
     try:
-        return _settings(root).root
+        return settings_at(root).root
     except ConfigError:
         return (root or Path()).expanduser().absolute()
 
@@ -238,9 +237,3 @@ def _one_of(option: str, value: str, choices: tuple[str, ...]) -> str:
 
     close = nearest(value, choices)
     raise InvalidInput(f"{option} is {value!r}; use one of {', '.join(choices)}{close}")
-
-
-def _warn(message: str) -> None:
-    from sage.console import print_error
-
-    print_error(f"note: {message}")

@@ -1,6 +1,7 @@
 """Rich's home: what a person sees. In a pipe everything is plain text."""
 
 import json
+import logging
 import os
 import re
 import sys
@@ -21,6 +22,15 @@ Row = tuple[str, ...]
 # A build of fewer documents is over before a bar would be read.
 MANY_DOCUMENTS = 300
 
+notes = logging.getLogger("sage.notes")
+
+
+class _Notes(logging.Handler):
+    """Prints to what stderr is now, not to what it was when logging began."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_error(record.getMessage())
+
 
 def print_json(answer: object) -> None:
     """The exact object, for programs."""
@@ -30,6 +40,43 @@ def print_json(answer: object) -> None:
 def print_error(message: str) -> None:
     """One line on stderr."""
     sys.stderr.write(f"sage: {' '.join(clean(message).splitlines())}\n")
+
+
+def begin_notes() -> None:
+    """Let notes go to stderr, and details nowhere."""
+    notes.handlers = [_Notes()]
+    notes.propagate = False
+    notes.setLevel(logging.WARNING)
+
+
+def say_less() -> None:
+    """No notes and no hints from now on."""
+    notes.setLevel(logging.ERROR)
+
+
+def say_more() -> None:
+    """Details from now on."""
+    notes.setLevel(logging.INFO)
+
+
+def is_quiet() -> bool:
+    """Whether only what was asked for is to be printed."""
+    return not notes.isEnabledFor(logging.WARNING)
+
+
+def is_verbose() -> bool:
+    """Whether details are wanted."""
+    return notes.isEnabledFor(logging.INFO)
+
+
+def print_note(message: str) -> None:
+    """Something worth knowing beside the answer, on stderr; not when asked to be quiet."""
+    notes.warning("%s", message)
+
+
+def print_detail(message: str) -> None:
+    """What was used and found, on stderr; only when asked to be verbose."""
+    notes.info("%s", message)
 
 
 def print_content(content: str) -> None:
@@ -53,7 +100,7 @@ def print_knowledge(answer: KnowledgeAnswer) -> None:
     print_content(answer["content"])
     metadata = answer["metadata"]
     if not metadata["complete"]:
-        print_error(
+        print_note(
             f"not complete: {len(metadata['omitted'])} or more parts left out; "
             "see the last line, or allow more with --max-tokens or --timeout-ms"
         )
@@ -70,7 +117,8 @@ def print_results(query: str, answer: SearchAnswer) -> None:
         _print_marked(f"  {result['snippet']}\n", query)
     found = f"{len(answer['results'])} of {answer['total']} documents"
     note = f"; {answer['note']}" if "note" in answer else ""
-    _print_styled(found + note, "dim")
+    if not is_quiet():
+        _print_styled(found + note, "dim")
 
 
 def print_reasons(reasons: Sequence["Explanation"]) -> None:
@@ -167,7 +215,7 @@ def print_table(heading: Row, rows: Sequence[Row]) -> None:
 
 def index_progress() -> Progress | None:
     """A bar for a long build when a person is watching; None when nobody is."""
-    if not sys.stderr.isatty():
+    if is_quiet() or not sys.stderr.isatty():
         return None
     bar = None
 

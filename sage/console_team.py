@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sage.checking import Report
 from sage.clients import Machine
-from sage.console import print_rows
+from sage.console import is_quiet, print_rows
 from sage.diagnosis import Finding, State
 from sage.problems import Level
 from sage.registration import Plan, Server
@@ -24,6 +24,8 @@ Piece = tuple[str, str]
 
 def print_steps(root: Path, steps: Iterable[Step]) -> None:
     """What `sage init` wrote and kept, and what to do next."""
+    if is_quiet():
+        return
     for step in steps:
         reason = f" ({step.reason})" if step.reason else ""
         print_line(
@@ -81,6 +83,8 @@ def print_report(report: Report, level: Level) -> None:
             (f": {problem.message} ", ""),
             (f"[{problem.rule}]", "dim"),
         )
+    if is_quiet():
+        return
     if shown:
         print_line(("", ""))
     for line in mending(shown):

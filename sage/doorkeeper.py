@@ -70,12 +70,11 @@ class Doorkeeper:
         return grant
 
     async def _grant(self, value: str) -> Grant | None:
-        if self._tokens is not None and (value.startswith("sage_") or not self._single_sign_on):
-            return self._tokens.verify(value)
-        if self._single_sign_on is None:
-            return None
-        claims = await self._single_sign_on.verify(value)
-        return None if claims is None else _granted(claims, self._single_sign_on.layers_claim)
+        sign_on = self._single_sign_on
+        if sign_on is None or (self._tokens is not None and value.startswith("sage_")):
+            return self._tokens.verify(value) if self._tokens else None
+        claims = await sign_on.verify(value)
+        return None if claims is None else _granted(claims, sign_on.layers_claim)
 
 
 def bearer(values: Sequence[str]) -> str:

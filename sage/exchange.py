@@ -93,7 +93,7 @@ class _Exchanges(StreamableHTTPSessionManager):
             # A notification or a response: without a session there is nothing it could belong to.
             return Response(status_code=202)
         answer = await self._result(message, version or _proposed(message), request)
-        return Response(json.dumps(answer, separators=(",", ":")), media_type=JSON)
+        return Response(_encoded(answer), media_type=JSON)
 
     async def _result(
         self, message: Mapping[str, Any], version: str, request: Request
@@ -175,6 +175,15 @@ def _proposed(message: Mapping[str, Any]) -> str:
     proposed = (message.get("params") or {}).get("protocolVersion")
     known = message["method"] == "initialize" and proposed in HANDSHAKE_PROTOCOL_VERSIONS
     return str(proposed) if known else DEFAULT_NEGOTIATED_VERSION
+
+
+def _encoded(answer: Mapping[str, Any]) -> bytes:
+    """The bytes that the same answer has on stdio.
+
+    The id is the caller's: half a character in it goes back as the escape that it came as.
+    """
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _error(code: int, text: str, status: int = 400) -> Response:

@@ -49,6 +49,7 @@ class Client:
 
     port: int
     running: tuple[TeamServer, KnowledgeBase] | None = None
+    address: str = "127.0.0.1"
 
     @property
     def server(self) -> TeamServer:
@@ -62,7 +63,7 @@ class Client:
 
     def raw(self, data: bytes, timeout: float = 10) -> Reply:
         """Send bytes as they are and read one answer."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout) as connection:
+        with socket.create_connection((self.address, self.port), timeout) as connection:
             connection.sendall(data)
             return read_reply(connection)
 
@@ -125,10 +126,13 @@ def read_reply(connection: socket.socket) -> Reply:
 
 @contextmanager
 def serving(
-    root: Path, kind: Callable[[Settings], KnowledgeBase] = open_knowledge, **options: Any
+    root: Path,
+    kind: Callable[[Settings], KnowledgeBase] = open_knowledge,
+    address: str = "127.0.0.1",
+    **options: Any,
 ) -> Iterator[Client]:
     """A server of a root in a thread of its own, ready to be asked."""
-    sockets = bound_sockets("127.0.0.1", 0)
+    sockets = bound_sockets(address, 0)
     # So small that an answer nobody fetches is soon in nobody's buffer but ours.
     sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
     knowledge = kind(load_settings({"root": root}, {"SAGE_CACHE_DIR": str(root.parent / "cache")}))
@@ -154,7 +158,7 @@ def serving(
     try:
         if failure:
             raise failure[0]
-        client = Client(sockets[0].getsockname()[1], (found[0], knowledge))
+        client = Client(sockets[0].getsockname()[1], (found[0], knowledge), address)
         wait_until_ready(client)
         yield client
     finally:

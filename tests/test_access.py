@@ -105,6 +105,18 @@ def test_rotating_gives_a_new_value_for_the_same_layers(tokens: TokenFile) -> No
     assert tokens.verify(new) == Grant("ci", ("core",))
 
 
+def test_a_rotated_token_is_valid_for_as_long_as_the_old_one_was(
+    tokens: TokenFile, clock: Clock
+) -> None:
+    tokens.create("ci", lifetime_seconds=600)
+    clock.seconds += 500
+    new = tokens.rotate("ci", overlap_seconds=60)
+    clock.seconds += 599
+    assert tokens.verify(new)
+    clock.seconds += 1
+    assert tokens.verify(new) is None
+
+
 def test_the_old_value_can_stay_for_a_while(tokens: TokenFile, clock: Clock) -> None:
     old = tokens.create("ci")
     new = tokens.rotate("ci", overlap_seconds=3600)

@@ -4,11 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from sage.access import Grant, TokenFile
-from sage.cli_server import register
+from sage.cli import app
 from sage.errors import ConfigError, InvalidInput, NotFound
 from sage.observing import OK, Observation
 from sage.usage import UsageLog
@@ -26,8 +25,6 @@ def tokens(tmp_path: Path) -> TokenFile:
 
 
 def sage(*arguments: object) -> Result:
-    app = typer.Typer()
-    register(app)
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

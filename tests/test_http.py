@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from sage import __version__
+from sage.http import bound_sockets
 from tests.httpkit import NEW, OLD, Client, read_reply, serving, write_base
+from tests.processes import Process
 from tests.processes import serving as serving_stdio
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -24,8 +26,23 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("sage_search", {"query": "walruss"}),
     ("sage_search", {"query": " "}),
     ("sage_get_context", {"task_type": "coding", "task": "write a test"}),
+    ("sage_get_knowledge", {}),
+    ("sage_get_knowledge", {"layer": "core", "tpic": "x"}),
+    ("sage_get_knowledge", {"layer": 7}),
+    ("sage_get_knowledge", {"layer": "practices", "topic": "../../etc/passwd"}),
+    ("sage_get_knowledge", {"layer": "all", "max_tokens": 12}),
+    ("sage_search", {"query": "tests", "limit": 1, "layer": "core"}),
+    ("sage_search", {"query": "日本 \ud83c\udf89 \u202e"}),
+    ("sage_search", {"query": "tests", "limit": 99}),
+    ("sage_search", {"query": ["tests"]}),
+    ("sage_get_context", {"task_type": "debugging", "language": "go", "token_budget": 60}),
+    ("sage_get_context", {"task_type": "reviewing", "current_files": ["tests/test_a.py"]}),
+    ("sage_get_context", {"task_type": "dancing"}),
+    ("sage_info", {"verbose": True}),
     ("sage_nothing", {}),
 )
+TOPICS = {"type": "ref/resource", "uri": "knowledge://{layer}/{topic*}"}
+PROMPT = {"type": "ref/prompt", "name": "sage_task_prompt"}
 REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("tools/list", {}),
     ("resources/list", {}),
@@ -34,7 +51,24 @@ REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("resources/read", {"uri": "knowledge://nowhere"}),
     ("prompts/list", {}),
     ("prompts/get", {"name": "sage_task_prompt", "arguments": {"task_type": "coding"}}),
+    ("prompts/get", {"name": "sage_task_prompt", "arguments": {"task_type": "dancing"}}),
+    ("prompts/get", {"name": "nothing"}),
+    ("resources/list", {"cursor": "x"}),
+    ("resources/read", {"uri": "knowledge://all"}),
+    ("resources/read", {"uri": "knowledge://practices/testing#fixtures"}),
+    ("resources/read", {"uri": "file:///etc/passwd"}),
+    ("completion/complete", {"ref": TOPICS, "argument": {"name": "layer", "value": "pr"}}),
+    ("completion/complete", {"ref": TOPICS, "argument": {"name": "topic", "value": "te"}}),
+    ("completion/complete", {"ref": PROMPT, "argument": {"name": "task_type", "value": "re"}}),
+    ("completion/complete", {"ref": PROMPT, "argument": {"name": "nothing", "value": ""}}),
+    ("tools/call", {"name": 7}),
+    ("tools/call", {}),
+    ("ping", {}),
     ("nothing/like/it", {}),
+)
+_MOMENTS = re.compile(
+    rb'(\\?"(?:load_time_ms|query_time_ms|uptime_seconds|from_cache|hit_rate|where|message)\\?")'
+    rb':(?:\\?"[^"]*\\?"|[\w.]+)'
 )
 # What says when or how fast, not what.
 MOMENTS = {"load_time_ms", "query_time_ms", "uptime_seconds", "from_cache", "cache", "where"}
@@ -68,18 +102,30 @@ def test_it_says_that_it_is_alive_and_ready(client: Client) -> None:
     assert (ready.status, ready.json) == (200, {"ready": True})
 
 
-def test_answers_over_http_are_those_over_stdio(client: Client, root: Path) -> None:
+def asked_over_http(client: Client, method: str, params: dict[str, Any]) -> bytes:
+    message = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    return client.post(message, f"Mcp-Protocol-Version: {OLD}").body
+
+
+def asked_over_stdio(process: Process, method: str, params: dict[str, Any]) -> bytes:
+    process.send({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+    return process.receive_line().removesuffix(b"\n")
+
+
+def momentless(body: bytes) -> bytes:
+    """The very bytes, but for what says when, how fast and where the index lies."""
+    return _MOMENTS.sub(rb"\1:0", body)
+
+
+def test_answers_over_http_are_those_over_stdio_byte_for_byte(client: Client, root: Path) -> None:
+    calls = [("tools/call", {"name": tool, "arguments": given}) for tool, given in CALLS]
     with serving_stdio(root) as process:
         process.greet()
         process.call("sage_search", {"query": "tests"})  # waits for the index
-        for tool, arguments in CALLS:
-            expected = timeless(process.call(tool, arguments))
-            assert timeless(client.call(tool, arguments)) == expected, (tool, arguments)
-        for method, params in REQUESTS:
-            reply = process.request(method, params)
-            expected = timeless(reply.get("result", reply.get("error")))
-            answer = client.ask(method, params)
-            assert timeless(answer.get("error", answer)) == expected, method
+        for method, params in [*calls, *REQUESTS]:
+            over_stdio = asked_over_stdio(process, method, params)
+            over_http = asked_over_http(client, method, params)
+            assert momentless(over_http) == momentless(over_stdio), (method, params)
 
 
 @pytest.mark.parametrize(("tool", "arguments"), CALLS)
@@ -103,6 +149,16 @@ def test_a_greeting_is_answered_in_the_version_it_proposes(client: Client, versi
     assert (result["serverInfo"]["name"], result["serverInfo"]["version"]) == ("sage", __version__)
     assert "practices (2)" in result["instructions"]
     assert "mcp-session-id" not in reply.headers
+
+
+@pytest.mark.parametrize("version", [OLD, NEW])
+def test_half_a_character_as_an_id_is_answered(client: Client, version: str) -> None:
+    headers = ["Content-Type: application/json", "Accept: application/json"]
+    headers.append(f"Mcp-Protocol-Version: {version}")
+    body = b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}'
+    reply = client.send("POST", "/mcp", *headers, body=body)
+    assert reply.status in (200, 400)
+    assert reply.json["jsonrpc"] == "2.0"
 
 
 def test_the_new_era_is_discovered(client: Client) -> None:
@@ -200,6 +256,34 @@ def test_a_slash_at_the_end_makes_no_difference(client: Client) -> None:
     assert client.send("POST", "/mcp/", *kind, body=body).json["result"] == {}
 
 
+def test_it_can_be_elsewhere(root: Path) -> None:
+    ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    kind = ("Content-Type: application/json", "Accept: application/json")
+    with serving(root, path="/team/mcp") as client:
+        assert client.send("POST", "/team/mcp", *kind, body=ping).json["result"] == {}
+        assert client.send("POST", "/mcp", *kind, body=ping).status == 404
+        assert client.get("/healthz").status == 200
+
+
+def has_ipv6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="UNTESTED: this machine has no IPv6")
+def test_it_can_listen_on_ipv6(root: Path) -> None:
+    with serving(root, address="::1") as client:
+        for host in (f"[::1]:{client.port}", "[::1]", "localhost", "127.0.0.1"):
+            assert client.get("/metrics", host=host).status == 200
+        own = f"[::1]:{client.port}"
+        assert client.get("/metrics", f"Origin: http://{own}", host=own).status == 200
+        assert client.get("/metrics", "Origin: http://[::2]", host=own).status == 403
+        assert client.get("/metrics", host="[::2]").status == 421
+
+
 def test_a_connection_serves_many_requests(client: Client) -> None:
     with socket.create_connection(("127.0.0.1", client.port), 10) as connection:
         for _ in range(3):
@@ -247,11 +331,9 @@ def test_metrics_count_calls_errors_times_and_the_index(client: Client) -> None:
 
 def test_the_guide_names_every_metric_and_no_other(client: Client) -> None:
     guide = (Path(__file__).parent.parent / "docs" / "deployment.md").read_text("utf-8")
+    operating = guide.partition("\n## Operating it\n")[2].partition("\n#")[0]
     shown = set(re.findall(r"^# TYPE (\S+)", client.get("/metrics").body.decode(), re.MULTILINE))
-    assert shown == set(re.findall(r"`((?:sage|process)_[a-z_]+)`", guide)) - {
-        "sage_info",
-        "sage_layers",
-    }
+    assert shown == set(re.findall(r"`((?:sage|process)_[a-z_]+)`", operating))
 
 
 def test_an_edit_is_in_the_next_answer(client: Client, root: Path) -> None:
@@ -269,3 +351,9 @@ def test_a_page_of_this_server_may_not_come_through_a_proxy(client: Client) -> N
     message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     for header in ("X-Forwarded-For: 10.0.0.9", "Forwarded: for=10.0.0.9", "Via: 1.1 proxy"):
         assert client.post(message, header).status == 403
+
+
+def test_sockets_name_their_protocol_so_that_answers_leave_at_once() -> None:
+    (listening,) = bound_sockets("127.0.0.1", 0)
+    assert listening.proto == socket.IPPROTO_TCP
+    listening.close()

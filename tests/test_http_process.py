@@ -110,21 +110,47 @@ def balanced(ports: Sequence[int]) -> Iterator[RoundRobin]:
             thread.join()
 
 
+def pull(root: Path, version: int) -> None:
+    """Change the checkout as a pull does: one page edited, one new, one gone, one moved."""
+    practices = root / ".knowledge" / "practices"
+    (practices / "changing.md").write_text(f"# Changing\n\nThis is version v{version}x of it.\n")
+    (practices / f"new-{version}.md").write_text(f"# New {version}\n\nA page for v{version}x.\n")
+    (practices / f"new-{version - 2}.md").unlink(missing_ok=True)
+    moved = practices / "deploy.md" if version % 2 else practices / "ops" / "deploy.md"
+    before = practices / "ops" / "deploy.md" if version % 2 else practices / "deploy.md"
+    moved.parent.mkdir(exist_ok=True)
+    if before.exists():
+        before.rename(moved)
+
+
+ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "tools/call",
+        {"name": "sage_get_knowledge", "arguments": {"layer": "all", "topic": "changing"}},
+    ),
+    ("tools/call", {"name": "sage_search", "arguments": {"query": "version"}}),
+    (
+        "tools/call",
+        {"name": "sage_get_context", "arguments": {"task_type": "coding", "task": "the version"}},
+    ),
+    ("tools/call", {"name": "sage_info", "arguments": {}}),
+    ("resources/list", {}),
+    ("resources/read", {"uri": "knowledge://practices"}),
+)
+
+
 def test_two_replicas_answer_as_one_while_the_checkout_changes(root: Path) -> None:
-    page = root / ".knowledge" / "practices" / "changing.md"
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("sage_get_knowledge", {"layer": "practices", "topic": "changing"}),
-        ("sage_search", {"query": "version"}),
-        ("sage_get_context", {"task_type": "coding", "task": "the version that changes"}),
-    ]
     with Process(root) as one, Process(root) as two, balanced([one.port, two.port]) as proxy:
         for process in (one, two):
             wait_until_ready(Client(process.port))
         client = Client(proxy.server_address[1])
-        for version in range(6):
-            page.write_text(f"# Changing\n\nThis is version v{version}x of it.\n")
-            for tool, arguments in calls:
-                answers = [timeless(client.call(tool, arguments)) for _ in range(2)]
-                assert answers[0] == answers[1]
-                assert f"v{version}x" in answers[0]["content"][0]["text"]
+        for version in range(4):
+            pull(root, version)
+            answers = [
+                [timeless(client.ask(method, params)) for _ in range(2)] for method, params in ASKED
+            ]
+            for (first, second), asked in zip(answers, ASKED, strict=True):
+                assert first == second, asked
+            assert all(f"v{version}x" in json.dumps(pair) for pair in answers[:3])
+            assert f"practices/new-{version}" in json.dumps(answers[4])
         assert set(proxy.used) == {one.port, two.port}

@@ -1,4 +1,7 @@
-"""The token matrix: who is let in how, on every endpoint, and what a token for some layers sees."""
+"""What a token for some layers sees, and tokens that a company's single sign-on signs.
+
+Which token is answered how on which endpoint is in `test_http_matrix`.
+"""
 
 import base64
 import hmac
@@ -20,9 +23,6 @@ from sage.serving import JwtOptions
 from tests.httpkit import NEW, OLD, Client, Reply, serving, write_base
 from tests.test_http import timeless
 
-ENDPOINTS = ("/healthz", "/readyz", "/metrics", "/mcp")
-OPEN = ("/healthz", "/readyz")
-
 
 @dataclass(frozen=True)
 class Door:
@@ -31,12 +31,8 @@ class Door:
     client: Client
     tokens: TokenFile
 
-    def visit(self, path: str, *headers: str, target: str = "") -> Reply:
-        if path != "/mcp":
-            return self.client.get(target or path, *headers)
-        kind = ("Content-Type: application/json", "Accept: application/json")
-        body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-        return self.client.send("POST", target or path, *kind, *headers, body=body)
+    def ping(self, header: str) -> Reply:
+        return self.client.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}, header)
 
     def make(self, name: str, *layers: str) -> str:
         return bearer(self.tokens.create(name, layers or None))
@@ -55,109 +51,12 @@ def bearer(value: str) -> str:
     return f"Authorization: Bearer {value}"
 
 
-def challenge(reply: Reply) -> str:
-    return reply.headers.get("www-authenticate", "")
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_a_good_token_is_let_in_everywhere(door: Door, path: str) -> None:
-    good = door.make(f"good{path.replace('/', '-')}")
-    assert door.visit(path, good).status == 200
-    assert door.visit(path, good.replace("Bearer", "bEARER")).status == 200
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_no_token(door: Door, path: str) -> None:
-    reply = door.visit(path)
-    if path in OPEN:
-        assert (reply.status, challenge(reply)) == (200, "")
-    else:
-        assert (reply.status, challenge(reply)) == (401, 'Bearer realm="sage"')
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-@pytest.mark.parametrize(
-    "header",
-    [
-        "Authorization: Bearer",
-        "Authorization: Bearer ",
-        "Authorization: Bearer x",
-        "Authorization: Bearer sage_0123456789ab_" + "A" * 43,
-        "Authorization: Bearer " + "A" * 9_000,
-        "Authorization: Bearer a b c",
-        "Authorization: Bearer \xe4\xf6",
-        "Authorization: Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.",
-    ],
-)
-def test_a_wrong_or_malformed_token(door: Door, path: str, header: str) -> None:
-    reply = door.visit(path, header)
-    assert reply.status == (200 if path in OPEN else 401)
-    if path not in OPEN:
-        assert challenge(reply) == 'Bearer realm="sage", error="invalid_token"'
-        assert reply.json["error"]["message"] == "the token is not valid (any more)"
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-@pytest.mark.parametrize(
-    "header", ["Authorization: Basic eDp5", "Authorization: x", "X-Api-Key: x"]
-)
-def test_a_token_sent_in_another_way_is_no_token(door: Door, path: str, header: str) -> None:
-    reply = door.visit(path, header)
-    assert reply.status == (200 if path in OPEN else 401)
-    assert challenge(reply) == ("" if path in OPEN else 'Bearer realm="sage"')
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_an_expired_token(door: Door, path: str) -> None:
+def test_a_refusal_does_not_say_what_is_wrong_with_a_token(door: Door) -> None:
     old = TokenFile(door.tokens.path, now=lambda: time.time() - 3_600)
-    value = old.create(f"expired{path.replace('/', '-')}", lifetime_seconds=60)
-    assert door.visit(path, bearer(value)).status == (200 if path in OPEN else 401)
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_a_token_revoked_a_moment_ago(door: Door, path: str) -> None:
-    name = f"revoked{path.replace('/', '-')}"
-    value = door.make(name)
-    assert door.visit(path, value).status == 200
-    door.tokens.revoke(name)
-    reply = door.visit(path, value)
-    assert reply.status == (200 if path in OPEN else 401)
-    assert challenge(reply) == (
-        "" if path in OPEN else 'Bearer realm="sage", error="invalid_token"'
-    )
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_a_duplicated_header(door: Door, path: str) -> None:
-    good = door.make(f"twice{path.replace('/', '-')}")
-    reply = door.visit(path, good, good)
-    assert reply.status == (200 if path in OPEN else 400)
-    if path not in OPEN:
-        assert challenge(reply) == 'Bearer realm="sage", error="invalid_request"'
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-@pytest.mark.parametrize("name", ["access_token", "token", "api_key"])
-def test_a_token_in_the_url_is_refused_even_beside_a_good_one(
-    door: Door, path: str, name: str
-) -> None:
-    good = door.make(f"url{path.replace('/', '-')}-{name}")
-    reply = door.visit(path, good, target=f"{path}?x=1&{name}={good.split()[-1]}")
-    assert reply.status == (200 if path in OPEN else 400)
-
-
-@pytest.mark.parametrize("path", ENDPOINTS)
-def test_a_token_out_of_scope(door: Door, path: str) -> None:
-    elsewhere = door.make(f"elsewhere{path.replace('/', '-')}", "marketing")
-    reply = door.visit(path, elsewhere)
-    assert reply.status == (200 if path in OPEN else 403)
-    if path not in OPEN:
-        assert challenge(reply) == 'Bearer realm="sage", error="insufficient_scope"'
-
-
-def test_metrics_are_for_tokens_of_all_layers(door: Door) -> None:
-    reply = door.visit("/metrics", door.make("some-layers", "core"))
-    assert reply.status == 403
+    expired = bearer(old.create("expired", lifetime_seconds=60))
+    said = {door.ping(header).body for header in (expired, bearer("x"), bearer("A" * 9_000))}
+    assert len(said) == 1
+    assert door.ping(expired).json["error"]["message"] == "the token is not valid (any more)"
 
 
 @pytest.mark.parametrize("era", [OLD, NEW])
@@ -197,6 +96,9 @@ SEEN: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
+ECHO = '"data": {"uri": "knowledge://guidelines/secret-salaries"}'
+
+
 def test_nothing_of_another_layer_leaves(door: Door) -> None:
     scoped = door.make("leak", "core", "practices")
     asked = [json.dumps(door.client.ask(method, params, scoped)) for method, params in SEEN]
@@ -213,7 +115,8 @@ def test_nothing_of_another_layer_leaves(door: Door) -> None:
         }
         asked.append(json.dumps(door.client.ask("completion/complete", params, scoped)))
     for answer in asked:
-        without_echo = answer.replace('\\"guidelines\\"', "")  # the name that the caller sent
+        # What the caller itself sent comes back: a name, and an address.
+        without_echo = answer.replace('\\"guidelines\\"', "").replace(ECHO, "")
         for word in ("salaries.md", "secret-salaries", "narwhal table", "guidelines ("):
             assert word not in without_echo
     assert "core (1)" in asked[-4]

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 import threading
 from pathlib import Path
 
@@ -78,3 +79,11 @@ def test_changes_come_one_after_the_other(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert read_private(path, 9) == b"80"
+
+
+def test_where_files_cannot_be_locked_the_folder_is_made_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with locked(tmp_path / "sage" / "tokens.json"):
+        assert (tmp_path / "sage").is_dir()

@@ -30,6 +30,8 @@ class Opened:
         self.ever.append(knowledge)
         yield lambda: layers
         self.now.remove(layers)
+        if self.fails:
+            raise OSError("cannot be closed")
 
 
 @pytest.fixture
@@ -123,3 +125,18 @@ def test_a_server_that_could_not_be_opened_is_tried_again(knowledge: KnowledgeBa
         await scopes.close()
 
     run(work())
+
+
+def test_a_server_that_fails_at_its_end_is_logged_and_gone(
+    knowledge: KnowledgeBase, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work() -> None:
+        opened = Opened()
+        scopes = Scopes(knowledge, opened)
+        await layers_seen(scopes, "core")
+        opened.fails = True
+        await scopes.close()
+        assert opened.now == []
+
+    run(work())
+    assert "a server over core failed" in caplog.text

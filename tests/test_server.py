@@ -30,7 +30,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "sage_info": {},
 }
 
-
+CANCELLING: tuple[str, ...] = ("auto", "legacy")
+"""The modes in which a client can take a call back."""
 AGAIN = "; mend it and call {} again"
 
 
@@ -257,7 +258,7 @@ def test_a_cancelled_call_stops_its_work(stuck: Stuck) -> None:
         while not stuck.seen[0].expired:
             await asyncio.sleep(0.01)
 
-    for mode in ("auto", "legacy"):
+    for mode in CANCELLING:
         ask(stuck, lambda client: asyncio.wait_for(question(client), 10), mode)
         stuck.seen.clear()
 
@@ -377,6 +378,7 @@ def test_a_wrong_address_is_invalid_and_says_why(
     with pytest.raises(MCPError, match=r"^NOT_FOUND: ") as error:
         ask(knowledge, lambda client: client.read_resource(uri), mode)
     assert error.value.code == -32602
+    assert error.value.error.data == {"uri": uri}
 
 
 def test_the_forms_of_addresses_are_listed(knowledge: KnowledgeBase) -> None:
