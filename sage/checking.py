@@ -7,7 +7,6 @@ from datetime import date
 from sage.checks_age import check_age
 from sage.checks_links import check_links, check_paths
 from sage.checks_pages import (
-    Sizes,
     check_case,
     check_front_matter,
     check_headings,
@@ -19,11 +18,17 @@ from sage.checks_pages import (
 )
 from sage.checks_safety import check_characters, check_instructions
 from sage.checks_secrets import check_secrets
-from sage.ignoring import check_ignored, ignored_in, is_ignored
+from sage.ignoring import (
+    Ignored,
+    check_ignored,
+    ignored_in,
+    is_ignored,
+)
 from sage.pages import Base, Page, read_base
+from sage.places import KNOWLEDGE_DIR
 from sage.problems import Level, Problem
 from sage.rules import LEVELS, rules
-from sage.settings import Settings
+from sage.settings import CONFIG_FILE, CheckSettings, Settings
 from sage.tokens import TokenCounter
 
 _PAGE_RULES = (
@@ -36,15 +41,8 @@ _PAGE_RULES = (
     check_characters,
     check_instructions,
 )
+_CONFIG_PATH = f"{KNOWLEDGE_DIR}/{CONFIG_FILE}"
 _BASE_RULES = (check_names, check_case, check_layers, check_superseded)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What counts as too large and too old."""
-
-    sizes: Sizes = Sizes()
-    stale_months: int = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +62,35 @@ class Report:
         return tuple(p for p in self.problems if LEVELS.index(p.level) >= least)
 
 
-def check_knowledge(settings: Settings, today: date, limits: Limits | None = None) -> Report:
+def check_knowledge(settings: Settings, today: date) -> Report:
     """Look for everything that is wrong with a knowledge base."""
     base = read_base(settings)
     counter = TokenCounter(settings.encoding)
-    found = list(_found(base, counter, limits or Limits(), today))
+    found = list(_found(base, counter, settings.check, today))
     ignored = {page.path: ignored_in(page) for page in base.pages}
-    for page in base.pages:
-        found += check_ignored(page, ignored[page.path], rules())
-    kept = [problem for problem in found if not is_ignored(problem, ignored.get(problem.path, []))]
+    everywhere = Ignored(frozenset(settings.check.ignore), 0, 0)
+    for path, parts in {_CONFIG_PATH: [everywhere], **ignored}.items():
+        found += check_ignored(path, parts, rules())
+    kept = [
+        problem
+        for problem in found
+        if not is_ignored(problem, [everywhere, *ignored.get(problem.path, [])])
+    ]
     kept.sort(key=lambda problem: (problem.path, problem.line, problem.rule, problem.message))
     return Report(tuple(dict.fromkeys(kept)), len(base.pages))
 
 
-def _found(base: Base, counter: TokenCounter, limits: Limits, today: date) -> Iterator[Problem]:
+def _found(
+    base: Base, counter: TokenCounter, wanted: CheckSettings, today: date
+) -> Iterator[Problem]:
     yield from base.problems
     for page in base.pages:
         yield from _found_in_page(page, base)
-        yield from check_sizes(page, counter, limits.sizes)
+        yield from check_sizes(page, counter, wanted)
     for check in _BASE_RULES:
         yield from check(base)
-    if limits.stale_months:
-        yield from check_age(base, limits.stale_months, today)
+    if wanted.stale_months:
+        yield from check_age(base, wanted.stale_months, today)
 
 
 def _found_in_page(page: Page, base: Base) -> Iterator[Problem]:

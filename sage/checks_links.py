@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from sage.containment import MARKDOWN_SUFFIXES
 from sage.masking import Span
 from sage.pages import Base, Page, folded
 from sage.places import KNOWLEDGE_DIR
@@ -53,6 +54,8 @@ def check_links(page: Page, base: Base) -> Iterator[Problem]:
             continue
         line = page.line(start)
         if target.path and not _leads_somewhere(base, target.path):
+            if _leads_somewhere_on_a_site(page, base, raw, target):
+                continue
             message = f"{raw} does not exist{_suggestion(page, base, target.path)}"
             yield DEAD_LINK.problem(page.path, message, line)
         elif target.anchor and not _has_anchor(page, base, target):
@@ -101,15 +104,27 @@ def _leads_somewhere(base: Base, path: str) -> bool:
     return base.exists(path) or base.exists(f"{path}.md") or base.exists(f"{KNOWLEDGE_DIR}/{path}")
 
 
+def _leads_somewhere_on_a_site(page: Page, base: Base, raw: str, target: Target) -> bool:
+    """Whether it may be an address of a site made of these pages, each a folder of its own name."""
+    path = raw.partition("#")[0]
+    if path.startswith("/"):
+        names_a_page = path.lower().endswith(MARKDOWN_SUFFIXES)
+        return not names_a_page and not base.exists(target.path.split("/")[0])
+    folder = posixpath.splitext(page.path)[0]
+    return path.endswith("/") and _leads_somewhere(
+        base, posixpath.normpath(posixpath.join(folder, unquote(path)))
+    )
+
+
 def _has_anchor(page: Page, base: Base, target: Target) -> bool:
-    named = base.by_path.get(target.path) if target.path else page
+    named = base.page(target.path) if target.path else page
     if named is None:
-        return True  # not a page of a layer: its headings are unknown
+        return True  # not a page that can be read: its headings are unknown
     return target.anchor.lower() == "top" or folded(target.anchor) in named.anchors
 
 
 def _near_anchor(page: Page, base: Base, target: Target) -> str:
-    named = base.by_path.get(target.path, page) if target.path else page
+    named = (base.page(target.path) if target.path else None) or page
     wanted = re.sub(r"[\W\d_]+", "", target.anchor.lower())
     for section in named.document.sections:
         if wanted and section.anchor and re.sub(r"[\W\d_]+", "", section.anchor) == wanted:
@@ -147,12 +162,12 @@ def _is_anchored(base: Base, folders: list[str], path: str, is_page: bool) -> bo
 def _ends_a_page(base: Base, path: str) -> bool:
     """Whether some page's path ends so: its topic is found by that name."""
     ending = "/" + path.lower().lstrip("./")
-    return any(known.lower().endswith(ending) for known in base.by_path)
+    named = base.by_name.get(posixpath.basename(ending), ())
+    return any(known.lower().endswith(ending) for known in named)
 
 
 def _suggestion(page: Page, base: Base, path: str) -> str:
-    name = posixpath.basename(path).lower()
-    named = [known for known in base.by_path if posixpath.basename(known).lower() == name]
+    named = base.by_name.get(posixpath.basename(path).lower(), ())
     if len(named) != 1:
         return ""
     return f"; did you mean {posixpath.relpath(named[0], posixpath.dirname(page.path))}?"

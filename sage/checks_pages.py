@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from sage.documents import Document
 from sage.frontmatter import FrontMatter
@@ -26,6 +26,8 @@ from sage.rules import (
     UNKNOWN_KEY,
 )
 from sage.schema import nearest
+from sage.settings import CheckSettings
+from sage.spelling import distance
 from sage.supersession import successors
 from sage.tokens import TokenCounter
 from sage.topics import normalised, topic_parts
@@ -38,14 +40,6 @@ _PIECE = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|[-=*_#.~]{2,16}|[^\sA-Za-z0-9]")
 _OTHER_KEYS = ("description", "language", IGNORE_KEY)
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How large a page and a section may be."""
-
-    page_tokens: int = 8_000
-    section_tokens: int = 1_500
-
-
 def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
     """Keys that nothing reads, and task types that do not exist."""
     meta = page.document.meta
@@ -53,9 +47,11 @@ def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
     for key in meta.extra:
         if key in _OTHER_KEYS:
             continue
-        close = nearest(key, known)
+        # One letter off is a slip; other keys have their own purpose in some other program.
+        meant = next((name for name in known if distance(key.lower(), name, 1) == 1), "")
+        close = f"; did you mean {meant}?" if meant else ""
         message = f"front matter: {key} is not read{close}"
-        level: Level = "warning" if close else "note"
+        level: Level = "warning" if meant else "note"
         yield UNKNOWN_KEY.problem(page.path, message, _key_line(page, key), level)
     types = task_types(base.settings)
     for word in meta.task_types:
@@ -85,17 +81,19 @@ def check_headings(page: Page, _: Base) -> Iterator[Problem]:
             yield DUPLICATE_HEADING.problem(page.path, message, section.start_line)
 
 
-def check_sizes(page: Page, counter: TokenCounter, sizes: Sizes) -> Iterator[Problem]:
+def check_sizes(page: Page, counter: TokenCounter, wanted: CheckSettings) -> Iterator[Problem]:
     """Pages and sections that no answer can hold whole."""
     document = page.document
-    if (tokens := _over(counter, document, 0, len(document.body), sizes.page_tokens)) is not None:
-        message = f"{tokens:,} tokens; an answer holds {sizes.page_tokens:,}"
+    if (
+        tokens := _over(counter, document, 0, len(document.body), wanted.max_page_tokens)
+    ) is not None:
+        message = f"{tokens:,} tokens; an answer holds {wanted.max_page_tokens:,}"
         yield LARGE_PAGE.problem(page.path, message, 1)
     for section in document.sections:
-        tokens = _over(counter, document, section.start, section.end, sizes.section_tokens)
+        tokens = _over(counter, document, section.start, section.end, wanted.max_section_tokens)
         if tokens is not None:
             name = section.heading or "the text before the first heading"
-            message = f"{name!r} has {tokens:,} tokens, more than {sizes.section_tokens:,}"
+            message = f"{name!r} has {tokens:,} tokens, more than {wanted.max_section_tokens:,}"
             yield LARGE_SECTION.problem(page.path, message, section.start_line)
 
 

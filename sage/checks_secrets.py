@@ -3,6 +3,7 @@
 Shapes that hardly occur otherwise; examples and placeholders are let pass.
 """
 
+import base64
 import math
 import re
 from collections import Counter
@@ -83,11 +84,22 @@ def _passwords(text: str) -> Iterator[tuple[str, int]]:
     # A few letters become two in lower case: their places would be wrong.
     for match in _ASSIGNMENT.finditer(lower if len(lower) == len(text) else text):
         value = text[slice(*match.span("value"))]
-        if not _PLACEHOLDER.search(value) and not _CODE.fullmatch(value) and _is_strong(value):
+        if not _is_example(value) and not _CODE.fullmatch(value) and _is_strong(value):
             yield f"the value of {_name(text, match)}", match.start()
     for match in _URL_PASSWORD.finditer(text):
         if not _PLACEHOLDER.search(match.group()) and _is_strong(match["value"]):
             yield "a password in an address", match.start()
+
+
+def _is_example(value: str) -> bool:
+    """Whether a value says that it is none, in plain text or in base64."""
+    if _PLACEHOLDER.search(value):
+        return True
+    try:
+        text = base64.b64decode(value, validate=True).decode("utf-8").strip()
+    except ValueError:
+        return False
+    return text.isprintable() and (" " in text or _PLACEHOLDER.search(text) is not None)
 
 
 def _name(text: str, match: re.Match[str]) -> str:

@@ -1,7 +1,8 @@
 """What a writer has told `sage check` to let pass: comments for a line, a list for a page.
 
 `<!-- sage-ignore: rule -->` stands for its own line, or alone on a line for the next line or the
-code block that begins there. `sage_ignore: [rule]` in front matter stands for the whole page.
+code block that begins there. `sage_ignore: [rule]` in front matter stands for the whole page,
+`check: {ignore: [rule]}` in `sage.yaml` for all pages.
 """
 
 import re
@@ -12,6 +13,7 @@ from sage.checks_pages import IGNORE_KEY
 from sage.pages import Page
 from sage.problems import Problem
 from sage.rules import UNKNOWN_RULE, Rule
+from sage.schema import nearest
 
 _COMMENT = re.compile(r"<!--\s*sage-ignore:\s*(?P<rules>[\w\s,-]*?)\s*-->")
 
@@ -47,13 +49,13 @@ def is_ignored(problem: Problem, ignored: list[Ignored]) -> bool:
 
 
 def check_ignored(
-    page: Page, ignored: list[Ignored], known: Mapping[str, Rule]
+    path: str, ignored: list[Ignored], known: Mapping[str, Rule]
 ) -> Iterator[Problem]:
     """Names of rules that do not exist, so that nothing is let pass by them."""
     for part in ignored:
         for name in sorted(part.rules.difference(known)):
-            message = f"there is no rule {name!r} to ignore"
-            yield UNKNOWN_RULE.problem(page.path, message, part.first or 1)
+            message = f"there is no rule {name!r} to ignore{nearest(name, known)}"
+            yield UNKNOWN_RULE.problem(path, message, part.first or 1)
 
 
 def _lines(page: Page, match: re.Match[str], start: int) -> Ignored:

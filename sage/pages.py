@@ -5,17 +5,20 @@ Unlike the library that answers from it, nothing is cached and nothing is waited
 
 import bisect
 import os
+import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from sage.containment import MARKDOWN_SUFFIXES
 from sage.deadline import no_deadline
 from sage.documents import Document, parse_document, slug
-from sage.files import Rules, SourceFile, ignore_rule, read_file, walk_layer
+from sage.files import Rules, read_file, walk_layer
 from sage.library import decoded
 from sage.markdown import plain_text
 from sage.masking import Masked, mask
+from sage.patterns import ignore_rule
 from sage.places import KNOWLEDGE_DIR
 from sage.problems import Problem
 from sage.settings import Settings
@@ -81,11 +84,34 @@ class Base:
     outside: tuple[tuple[str, int], ...]
     """What lies in no layer: a page, or a folder with the number of its pages."""
     _existing: dict[str, bool] = field(default_factory=dict)
+    _others: dict[str, Page | None] = field(default_factory=dict)
 
     @cached_property
     def by_path(self) -> dict[str, Page]:
         """The pages by their paths."""
         return {page.path: page for page in self.pages}
+
+    @cached_property
+    def by_name(self) -> dict[str, list[str]]:
+        """The paths of the pages by their last part, in lower case."""
+        found: dict[str, list[str]] = {}
+        for path in self.by_path:
+            found.setdefault(posixpath.basename(path).lower(), []).append(path)
+        return found
+
+    def page(self, path: str) -> Page | None:
+        """The page at a path below the root, in a layer or not; None when that is no page."""
+        if path in self.by_path:
+            return self.by_path[path]
+        if path not in self._others:
+            self._others[path] = self._read_other(path)
+        return self._others[path]
+
+    def _read_other(self, path: str) -> Page | None:
+        if not path.lower().endswith(MARKDOWN_SUFFIXES):
+            return None
+        read = _read_page(self.settings, path, "")
+        return read if isinstance(read, Page) else None
 
     def exists(self, relative: str) -> bool:
         """Whether something lies at a normal path below the root."""
@@ -110,7 +136,7 @@ def read_base(settings: Settings) -> Base:
         walk = walk_layer(settings.root, layer, walk_rules, no_deadline())
         problems += walk.problems
         for source in walk.files:
-            page = _read_page(settings, source)
+            page = _read_page(settings, source.path, source.layer)
             if isinstance(page, Problem):
                 problems.append(page)
             else:
@@ -120,18 +146,18 @@ def read_base(settings: Settings) -> Base:
     return Base(settings, tuple(pages), tuple(problems), outside)
 
 
-def _read_page(settings: Settings, source: SourceFile) -> Page | Problem:
+def _read_page(settings: Settings, path: str, layer: str) -> Page | Problem:
     try:
-        read = read_file(settings.root, source.path, settings.limits.max_file_bytes)
+        read = read_file(settings.root, path, settings.limits.max_file_bytes)
         if read is None:
-            return Problem(source.path, "being-written", "is being written; run it again")
+            return Problem(path, "being-written", "is being written; run it again")
         text = decoded(read[0]).lstrip(_BOM)
     except OSError as error:
         reason = error.strerror or str(error)
-        return Problem(source.path, "unreadable", f"cannot be read: {reason}")
+        return Problem(path, "unreadable", f"cannot be read: {reason}")
     except ValueError as error:
-        return Problem(source.path, "not-text", f"left out: {error}")
-    return Page(parse_document(text, source.path, source.layer), text)
+        return Problem(path, "not-text", f"left out: {error}")
+    return Page(parse_document(text, path, layer), text)
 
 
 def _outside(settings: Settings, walk_rules: Rules) -> Iterator[tuple[str, int]]:
@@ -146,5 +172,5 @@ def _outside(settings: Settings, walk_rules: Rules) -> Iterator[tuple[str, int]]
             walk = walk_layer(settings.root, path.name, walk_rules, no_deadline())
             if walk.files:
                 yield relative, len(walk.files)
-        elif path.is_file() and path.suffix.lower() in (".md", ".markdown"):
+        elif path.is_file() and path.suffix.lower() in MARKDOWN_SUFFIXES:
             yield relative, 0

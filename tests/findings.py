@@ -4,20 +4,18 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from sage.checking import Limits, Report, check_knowledge
+from sage.checking import Report, check_knowledge
 from tests.conftest import Base
 
 TODAY = date(2026, 6, 15)
 
 
-def checked(
-    base: Base, files: Mapping[str, str | bytes], limits: Limits | None = None, **flags: Any
-) -> Report:
+def checked(base: Base, files: Mapping[str, str | bytes], **flags: Any) -> Report:
     """Check a knowledge base of these files; every layer has a folder."""
     for layer in ("core", "guidelines", "frameworks", "practices"):
         base.path(layer).mkdir(exist_ok=True)
     base.write(files)
-    return check_knowledge(base.settings(**flags), TODAY, limits)
+    return check_knowledge(base.settings(**flags), TODAY)
 
 
 def found(base: Base, rule: str, text: str, more: Mapping[str, str] | None = None) -> list[int]:

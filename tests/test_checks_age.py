@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sage.checking import Limits
 from sage.checks_age import commit_dates
 from tests.conftest import Base
 from tests.findings import TODAY, checked, found
@@ -72,5 +71,5 @@ def test_without_a_repository_or_commits_nothing_is_known(base: Base) -> None:
 
 def test_zero_months_switch_the_rule_off(base: Base) -> None:
     text = f"---\nlast_updated: 2001-01-01\n---\n{PAGE}"
-    assert checked(base, {"core/page.md": text}, Limits(stale_months=0)).problems == ()
+    assert checked(base, {"core/page.md": text}, **{"check.stale_months": 0}).problems == ()
     assert TODAY.year == 2026

@@ -19,6 +19,8 @@ OTHERS = {
         "[a](./gone.md)",
         "[a](../practices/gone.md)",
         "[a](/gone/page.md)",
+        "[a](/.knowledge/gone)",
+        "[a](../gone/)",
         "![image](gone.png)",
         '[a](gone.md "title")',
         "[a](<gone file.md>)",
@@ -45,6 +47,8 @@ def test_a_link_to_nothing_is_found(base: Base, link: str) -> None:
         "[a](../practices/my%20page.md)",
         "[a](<../practices/my page.md>)",
         "[a](other.md?raw=1)",
+        "[a](/docs/concepts/#part)",
+        "[a](../other/#text)",
         "[a](https://example.org/gone.md)",
         "[a](mailto:a@example.org)",
         "[a](//host/gone.md)",
@@ -94,6 +98,16 @@ def test_an_anchor_must_be_that_of_a_heading(base: Base, link: str, lines: list[
         f'# Page\n\nText.\n\n{link}\n\n<a id="explicit"></a>\n\n- ## In a list\n\n## X & Y\n\nz\n'
     )
     assert found(base, "dead-anchor", text, OTHERS) == lines
+
+
+@pytest.mark.parametrize(("anchor", "lines"), [("usage", []), ("gone", [5])])
+def test_the_headings_of_a_page_outside_the_layers_are_known(
+    base: Base, anchor: str, lines: list[int]
+) -> None:
+    (base.root / "README.md").write_text("# Read me\n\n## Usage\n\nx\n")
+    (base.root / "data.txt").write_text("no page\n")
+    text = f"# Page\n\nText [a](../../data.txt#x)\n\n[b](../../README.md#{anchor})\n"
+    assert found(base, "dead-anchor", text) == lines
 
 
 def test_a_numbered_heading_of_another_page_is_suggested(base: Base) -> None:

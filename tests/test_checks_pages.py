@@ -2,8 +2,6 @@
 
 import pytest
 
-from sage.checking import Limits
-from sage.checks_pages import Sizes
 from tests.conftest import Base
 from tests.findings import checked, found
 
@@ -28,7 +26,7 @@ def test_a_healthy_page_has_no_problems(base: Base) -> None:
 
 
 def test_a_misspelt_key_is_a_warning_and_a_strange_one_a_note(base: Base) -> None:
-    text = "---\ntag: [a]\nversion: 2\ndescription: D\nsage_ignore: [stale]\n---\n# P\n\nT.\n"
+    text = "---\ntag: [a]\nstages: 2\ndescription: D\nsage_ignore: [stale]\n---\n# P\n\nT.\n"
     problems = checked(base, {"core/page.md": text}).problems
     assert [(p.rule, p.line, p.level) for p in problems] == [
         ("unknown-key", 2, "warning"),
@@ -72,9 +70,9 @@ def test_a_heading_twice_below_the_same_heading_is_found(base: Base) -> None:
 
 
 def test_large_pages_and_sections_are_found_by_their_tokens(base: Base) -> None:
-    limits = Limits(Sizes(page_tokens=300, section_tokens=100))
+    limits = {"check.max_page_tokens": 300, "check.max_section_tokens": 100}
     text = "# P\n\nT.\n\n## Long\n\n" + "word " * 400 + "\n\n## Short\n\nx\n"
-    problems = checked(base, {"core/page.md": text}, limits).problems
+    problems = checked(base, {"core/page.md": text}, **limits).problems
     assert [(p.rule, p.line) for p in problems] == [("large-page", 1), ("large-section", 5)]
     assert "'Long' has 40" in problems[1].message
     assert checked(base, {"core/page.md": text}).problems == ()

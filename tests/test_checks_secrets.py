@@ -69,6 +69,8 @@ HARMLESS = [
     "-----BEGIN PUBLIC KEY-----\n" + noise(64),
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "secrets: inherit",
+    "secret: " + base64.b64encode(b"nobody needs to hide this 1").decode(),
+    "secret: " + base64.b64encode(b"placeholder-A1b2C3d4").decode(),
     "secret-name: projects/my-team-project/config-2024/versions",
     "sha256: 223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4ifQ."

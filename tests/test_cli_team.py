@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from sage.cli_team import register
+from sage.cli import app
 from sage.errors import ConfigError, InvalidInput
 
 
@@ -18,12 +17,10 @@ class Shell:
 
     def __init__(self, root: Path, home: Path) -> None:
         self.root, self.home = root, home
-        self._app = typer.Typer()
-        register(self._app)
 
     def run(self, line: str, *words: str) -> Result:
         """Run a command; the one line on stderr and the exit code are the main program's."""
-        return CliRunner().invoke(self._app, [*line.split(), *words])
+        return CliRunner().invoke(app, [*line.split(), *words])
 
     def out(self, line: str, *words: str) -> str:
         result = self.run(line, *words)
@@ -147,6 +144,17 @@ def test_limits_of_a_check_are_options(shell: Shell) -> None:
     out = shell.out("check --max-section-tokens 20")
     assert "[large-section]" in out
     assert "[large-page]" in shell.out("check --max-page-tokens 20")
+
+
+def test_limits_of_a_check_stand_in_the_settings_and_options_win(shell: Shell) -> None:
+    shell.out("init")
+    settings = shell.root / ".knowledge" / "sage.yaml"
+    settings.write_text("check: {max_section_tokens: 20, fail_on: warning}\n")
+    failed = shell.run("check")
+    assert failed.exit_code == 1
+    assert "[large-section]" in failed.stdout
+    assert shell.run("check --fail-on error").exit_code == 0
+    assert "[large-section]" not in shell.out("check --max-section-tokens 1000")
 
 
 def test_the_doctor_answers_with_an_exit_code(shell: Shell) -> None:

@@ -39,3 +39,17 @@ def test_front_matter_stands_for_the_whole_page(base: Base, value: str) -> None:
 def test_a_rule_that_does_not_exist_is_a_problem(base: Base) -> None:
     text = "---\nsage_ignore: [nonsense]\n---\n# P\n\nT. <!-- sage-ignore: deadlink -->\n"
     assert found(base, "unknown-rule", text) == [1, 6]
+
+
+def test_the_settings_let_a_rule_pass_on_every_page(base: Base) -> None:
+    text = "# Page\n\nSee [x](gone.md).\n"
+    report = checked(base, {"core/page.md": text}, check__ignore=["dead-link"])
+    assert report.problems == ()
+
+
+def test_a_rule_in_the_settings_that_does_not_exist_is_a_problem(base: Base) -> None:
+    report = checked(base, {"core/page.md": "# Page\n\nT.\n"}, check__ignore=["ded-link"])
+    assert [(problem.path, problem.rule) for problem in report.problems] == [
+        (".knowledge/sage.yaml", "unknown-rule")
+    ]
+    assert "did you mean dead-link?" in report.problems[0].message

@@ -155,6 +155,20 @@ def test_log_lines_go_to_stderr_with_their_level(root: Path) -> None:
         assert "DEBUG" in server.errors()
 
 
+def test_verbose_is_for_a_server_on_stdio_too(root: Path) -> None:
+    ping = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    done = subprocess.run(
+        [*serve_command(root), "--verbose"],
+        input=ping,
+        capture_output=True,
+        env=clean_environment(root),
+        timeout=120,
+        check=True,
+    )
+    assert json.loads(done.stdout)["result"] == {}
+    assert b"sage: root " in done.stderr
+
+
 def test_started_by_hand_it_says_what_it_serves_and_how_to_connect(root: Path) -> None:
     pty = pytest.importorskip("pty")
     controller, terminal = pty.openpty()
