@@ -127,9 +127,20 @@ def _fenced(schema: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
+_EVERYWHERE = """\
+On a terminal answers have colours, tables and a pager; in a pipe they are plain text, and with
+`--json` one object, for `get`, `search`, `context` and `info` exactly what the tool answers.
+`NO_COLOR=1` switches colours off. `--quiet` leaves out everything but the answer, `--verbose` says
+on stderr what was used and found; both stand before or behind the command. Errors are one line on
+stderr.
+
+`sage --install-completion` lets your shell complete commands, options, layers, topics, task types
+and clients; it takes effect in a new shell.""".splitlines()
+
+
 def commands() -> str:
     """The reference of the command line, from the help of each command."""
-    lines = ["# Command line", "", NOTICE]
+    lines = ["# Command line", "", NOTICE, *_EVERYWHERE, ""]
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
         raise TypeError("the command line is a group of commands")
@@ -183,6 +194,8 @@ def _parameter(parameter: Any) -> str:
     name = parameter.name.upper() if argument else ", ".join(parameter.opts)
     default = parameter.default
     shown = "" if default is None or default is False or callable(default) else f"`{default}`"
+    if not argument and isinstance(parameter.show_default, str):
+        shown = parameter.show_default
     return f"| `{name}` | {(parameter.help or '').replace('|', chr(92) + '|')} | {shown} |"
 
 

@@ -34,6 +34,12 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert anchor in _anchors(target), link
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_of_ours_that_is_named_exists(page: Path) -> None:
+    for name in re.findall(r"`((?:tests|benchmarks)/[\w./-]*)`", page.read_text("utf-8")):
+        assert (ROOT / name).exists(), name
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
