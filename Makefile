@@ -33,8 +33,9 @@ install: $(STAMP) ## Create .venv and install everything, at the tested versions
 serve: $(STAMP) ## Serve this repository's own .knowledge over MCP on stdio
 	@exec $(BIN)/sage serve --root .
 
+# A file's tests share servers and installed clients, so they stay on one core.
 test: $(STAMP) ## Run every test
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .

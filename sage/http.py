@@ -151,6 +151,7 @@ class TeamServer(uvicorn.Server):
         super().__init__(_uvicorn_config(front, options))
         self._front = front
         self._grace_seconds = options.grace_seconds
+        self._is_asked_to_end = False
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -170,13 +171,18 @@ class TeamServer(uvicorn.Server):
         self._front.close()
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self.should_exit:
+        if self._is_asked_to_end:
             os._exit(128 + number)  # asked twice: somebody does not want to wait
+        self._is_asked_to_end = True
+        # It may have come amid a line of the log, where another cannot be begun.
+        self._loop.call_soon_threadsafe(self._begin_to_end)
+
+    def _begin_to_end(self) -> None:
         logger.info("ending; running calls have %g s", self._grace_seconds)
         last = threading.Timer(self._grace_seconds + LAST_SECONDS, os._exit, (0,))
         last.daemon = True
         last.start()
-        self._loop.call_soon_threadsafe(self.end)
+        self.end()
 
 
 def _raise_file_limit() -> None:

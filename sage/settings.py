@@ -97,8 +97,8 @@ class Settings:
     )
     ignore: tuple[str, ...] = declare(
         (),
-        "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`. One may hold "
-        "three stars beside those that stand for a whole folder.",
+        "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`. One may "
+        "hold three stars beside those that stand for a whole folder.",
     )
     encoding: str = declare(
         "cl100k_base",

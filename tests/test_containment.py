@@ -1,6 +1,8 @@
 """The attacks that the opening of files has to stop: each swaps something for a link."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from sage import containment
 from sage.containment import (
     Escape,
     close_folder,
+    kind_of,
     link_target,
     open_below,
     open_folder,
@@ -194,3 +197,19 @@ def test_a_link_that_cannot_be_read_now_is_not_taken_for_a_file(
 )
 def test_errors_that_say_nothing_about_a_file_may_pass(error: OSError, passes: bool) -> None:
     assert containment.may_pass(error) is passes
+
+
+def test_the_kind_of_what_cannot_be_looked_at_now_is_not_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    assert kind_of(tmp_path / "none") is None
+    assert kind_of(tmp_path / "loop") == 0
+    assert kind_of(tmp_path) == stat.S_IFDIR
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "failed")
+
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(OSError, match="failed"):
+        kind_of(tmp_path)

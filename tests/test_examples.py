@@ -252,9 +252,10 @@ def _first_line(line: str, folder: Path) -> str:
     said = ""
     while "listening" not in said and (one := process.stderr.readline()):
         said += one
-    process.terminate()
+    process.terminate()  # while the line is still being written: no signal may be lost then
     process.communicate(timeout=120)
     giving_up.cancel()
+    assert process.returncode == 0
     return said
 
 

@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -500,3 +501,17 @@ def test_what_could_not_be_looked_at_now_may_still_be_there(
     found = walk(base.root)
     assert paths(found) == ["a.md"]
     assert found.unseen is unseen
+
+
+def test_a_layer_that_cannot_be_looked_at_now_is_not_taken_for_none(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.path("core").symlink_to(base.root)
+
+    def fail(_: Path) -> int:
+        raise OSError(errno.EIO, "failed")
+
+    monkeypatch.setattr(files, "kind_of", fail)
+    found = walk(base.root)
+    assert found.unseen
+    assert [problem.rule for problem in found.problems] == ["unreadable"]

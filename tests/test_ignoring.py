@@ -41,6 +41,13 @@ def test_a_rule_that_does_not_exist_is_a_problem(base: Base) -> None:
     assert found(base, "unknown-rule", text) == [1, 6]
 
 
+def test_a_comment_stands_for_the_code_block_below_it_and_no_other(base: Base) -> None:
+    comment = "<!-- sage-ignore: secret -->"
+    key = f"AKIA{'QWERTZUIOPASDFGH'}"
+    text = f"# P\n\n```\n{key}\n```\n\n{comment}\n```\n{key}\n```\n"
+    assert found(base, "secret", text.replace("QWERTZ", "Q3ERTZ")) == [4]
+
+
 def test_the_settings_let_a_rule_pass_on_every_page(base: Base) -> None:
     text = "# Page\n\nSee [x](gone.md).\n"
     report = checked(base, {"core/page.md": text}, check__ignore=["dead-link"])

@@ -153,7 +153,8 @@ def test_a_wrong_call_is_refused_in_one_line_with_what_would_be_right(
 
 
 def test_an_unknown_topic_is_not_found_with_the_nearest(knowledge: KnowledgeBase) -> None:
-    line = refused(knowledge, "sage_get_knowledge", {"layer": "all", "topic": "testin"})
+    asked = {"layer": "all", "topic": "testin", "timeout_ms": 30_000}
+    line = refused(knowledge, "sage_get_knowledge", asked)
     assert line.startswith("NOT_FOUND: ")
     assert "practices/testing" in line
 
