@@ -33,9 +33,10 @@ install: $(STAMP) ## Create .venv and install everything, at the tested versions
 serve: $(STAMP) ## Serve this repository's own .knowledge over MCP on stdio
 	@exec $(BIN)/sage serve --root .
 
-# A file's tests share servers and installed clients, so they stay on one core.
+# A file's tests share servers and installed clients, so they stay on one core; in the order of the
+# folders the longest come first, and no core is idle while another finishes them.
 test: $(STAMP) ## Run every test
-	@$(BIN)/python -m pytest -n auto --dist loadfile --cov --cov-report=term
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .
