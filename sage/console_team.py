@@ -4,25 +4,29 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sage.checking import Report
-from sage.clients import Machine
 from sage.console import is_quiet, print_rows
-from sage.diagnosis import Finding, State
 from sage.problems import Level
-from sage.registration import Plan, Server
 from sage.reports import mending, place, summary
 from sage.rules import rules
-from sage.scaffold import Step
 from sage.scrub import clean
 
+# What one command prints about is no reason for another to import it.
+if TYPE_CHECKING:
+    from sage.checking import Report
+    from sage.clients import Machine
+    from sage.diagnosis import Finding, State
+    from sage.registration import Plan, Server
+    from sage.scaffold import Step
+
 _LEVEL_STYLES: dict[Level, str] = {"error": "bold red", "warning": "yellow", "note": "blue"}
-_STATE_STYLES: dict[State, str] = {"ok": "green", "problem": "bold red", "absent": "dim"}
-_STATE_WORDS: dict[State, str] = {"ok": "ok", "problem": "PROBLEM", "absent": "-"}
+_STATE_STYLES: "dict[State, str]" = {"ok": "green", "problem": "bold red", "absent": "dim"}
+_STATE_WORDS: "dict[State, str]" = {"ok": "ok", "problem": "PROBLEM", "absent": "-"}
 Piece = tuple[str, str]
 
 
-def print_steps(root: Path, steps: Iterable[Step]) -> None:
+def print_steps(root: Path, steps: Iterable["Step"]) -> None:
     """What `sage init` wrote and kept, and what to do next."""
     if is_quiet():
         return
@@ -39,7 +43,7 @@ def print_steps(root: Path, steps: Iterable[Step]) -> None:
     print_line((f"  sage install claude-code --write{at_root}", ""))
 
 
-def print_plan(plan: Plan, scope: str) -> None:
+def print_plan(plan: "Plan", scope: str) -> None:
     """What `sage install` would write, without anything else that the file holds."""
     state = "new file" if plan.before is None else "only this is added or changed"
     print_line(
@@ -53,7 +57,9 @@ def print_plan(plan: Plan, scope: str) -> None:
     print_line(("", ""))
 
 
-def print_offer(command: str, plan: Plan, scope: str, server: Server, machine: Machine) -> None:
+def print_offer(
+    command: str, plan: "Plan", scope: str, server: "Server", machine: "Machine"
+) -> None:
     """How to go on after a look: our own command, and the client's where it has one."""
     print_line(("Nothing is written yet. To write it:  ", ""), (f"{command} --write", "bold"))
     make = plan.client.own_command
@@ -73,7 +79,7 @@ def print_written(path: Path, copy: Path | None, done: str) -> None:
     print_line((f"{done}: ", "green"), (f"{path}{before}", ""))
 
 
-def print_report(report: Report, level: Level) -> None:
+def print_report(report: "Report", level: Level) -> None:
     """Problems with their places, how to mend them, and the sums."""
     shown = report.at_least(level)
     for problem in shown:
@@ -98,7 +104,7 @@ def print_rules() -> None:
     print_rows(rows)
 
 
-def print_findings(findings: Sequence[Finding]) -> None:
+def print_findings(findings: Sequence["Finding"]) -> None:
     """What the doctor looked at, and what to do about what is wrong."""
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
