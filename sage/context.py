@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sage.assembling import assemble
+from sage.bounds import DEFAULT_LANGUAGE
 from sage.candidates import Candidate, Lineup, Stock
 from sage.deadline import Deadline
 from sage.documents import Document
 from sage.errors import InvalidInput
 from sage.fitness import CORE_LAYER, Fitness
 from sage.languages import (
-    DEFAULT_LANGUAGE,
     asked_languages,
     guests_in,
     is_guest,

@@ -24,7 +24,7 @@ from sage.documents import Document, topic_of
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.files import SourceFile
 from sage.knowledge import KnowledgeBase
-from sage.library import Listing
+from sage.library import Listing, files_of
 from sage.lookup import load_all
 from sage.prompts import prompt_arguments, task_prompt
 from sage.scrub import clean, clean_value
@@ -91,7 +91,7 @@ class Desk:
         """So many documents from a position on, loading no others; and whether more follow."""
 
         def load(deadline: Deadline) -> tuple[list[Document], bool]:
-            files = _files(self._listings(deadline))
+            files = files_of(self._listings(deadline))
             loading = load_all(self._knowledge.library, files[start : start + size], deadline)
             if loading.unread:
                 raise TimeoutExceeded(deadline.message)
@@ -122,7 +122,7 @@ class Desk:
             documents = await self.documents()
             return sorted({name for one in documents for name in one.meta.languages})
         if argument == "topic":
-            files = _files(await self._run(self._listings))
+            files = files_of(await self._run(self._listings))
             return [
                 _topic(source, layer) for source in files if layer in (source.layer, ALL_LAYERS)
             ]
@@ -134,7 +134,7 @@ class Desk:
             listings = await self._watching.run(self._listings, self._limit_ms)
         except TimeoutExceeded:
             return None
-        return _files(listings)
+        return tuple(files_of(listings))
 
     async def counts(self) -> Mapping[str, int] | None:
         """Documents per layer; None when the file system does not answer at once."""
@@ -186,10 +186,6 @@ def error_line(error: Exception, tool: str = "") -> str:
         )
     again = f"; mend it and call {tool} again" if tool and isinstance(error, InvalidInput) else ""
     return clean(" ".join(f"{error.code}: {error}{again}".split()))
-
-
-def _files(listings: Iterable[Listing]) -> tuple[SourceFile, ...]:
-    return tuple(source for listing in listings for source in listing.files)
 
 
 def _topic(source: SourceFile, layer: str) -> str:

@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
-DEFAULT_LANGUAGE = "python"
 ANY_LANGUAGE = frozenset({"", "any", "all"})
 
 
