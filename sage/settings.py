@@ -173,7 +173,8 @@ def _found_settings(
         "found_by": found_by,
     }
     settings: Settings = assembled(Settings, values)
-    _check_layers(settings.layers, "sage.yaml: layers" if config else "layers")
+    named_by_variable = environment.get("SAGE_LAYERS")
+    _check_layers(settings.layers, "SAGE_LAYERS" if named_by_variable else f"{CONFIG_FILE}: layers")
     return settings
 
 

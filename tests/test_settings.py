@@ -208,3 +208,10 @@ def test_an_unknown_key_that_cannot_be_printed_is_shown_escaped(base: Base) -> N
     base.write({"sage.yaml": '"a\\nb": 1\n'})
     with pytest.raises(ConfigError, match=r"'a\\nb' is not a setting"):
         base.settings()
+
+
+def test_a_layer_that_a_variable_names_wrongly_is_not_blamed_on_the_file(base: Base) -> None:
+    base.write({"sage.yaml": "ignore: []\n"})
+    environment = {**base.environment, "SAGE_LAYERS": "core,../secret"}
+    with pytest.raises(ConfigError, match=r"^SAGE_LAYERS: '\.\./secret' cannot be a layer"):
+        load_settings({"root": base.root}, environment, base.root)
