@@ -92,7 +92,7 @@ class _Job:
         try:
             self._outcome = self._context.run(self._work, self._deadline)
         except Exception as error:
-            self._error = error
+            self._error = error  # raised again where the answer is awaited
         except BaseException as error:
             # A Rust panic or a SystemExit inside one call must not end the server.
             self._error = RuntimeError(f"{type(error).__name__} in a call: {error}")

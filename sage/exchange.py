@@ -116,7 +116,7 @@ class _Exchanges(StreamableHTTPSessionManager):
                 lifespan_state=self._lifespan_state,
             )
             outcome = {"result": result}
-        except Exception as error:
+        except Exception as error:  # whatever it is, a request is answered with an error
             data = modern_error_data(error)
             outcome = {"error": data.model_dump(mode="json", by_alias=True, exclude_none=True)}
         return {"jsonrpc": "2.0", "id": message["id"], **outcome}

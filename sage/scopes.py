@@ -124,7 +124,7 @@ class _Tenant:
             async with opener(knowledge) as app:
                 self.ready.set_result(app)
                 await self._leaving.wait()
-        except Exception as error:
+        except Exception as error:  # nobody awaits this task: it is told here, and to who waits
             logger.exception("a server over %s failed", ", ".join(knowledge.settings.layers))
             if not self.ready.done():
                 self.ready.set_exception(error)

@@ -136,7 +136,7 @@ class _Answers(Middleware):
         name = context.message.name
         try:
             answer = await self._desk.call(name, context.message.arguments or {})
-        except Exception as error:
+        except Exception as error:  # the edge: a bug becomes INTERNAL and a line in the log
             text = error_line(error, name)
             return ToolResult(content=[_text(text)], is_error=True)
         # Hosts show a model the one or the other: both are the same complete object.
@@ -228,7 +228,7 @@ def _protocol_errors(data: Mapping[str, str] | None = None) -> Iterator[None]:
         yield
     except (NotFound, InvalidInput) as error:
         raise MCPError(mcp_types.INVALID_PARAMS, error_line(error), data) from error
-    except Exception as error:
+    except Exception as error:  # the edge: what FastMCP words itself would tell paths
         raise MCPError(mcp_types.INTERNAL_ERROR, error_line(error)) from error
 
 

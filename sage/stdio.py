@@ -50,7 +50,7 @@ def serve_stdio(settings: Settings) -> NoReturn:
     try:
         _serve(knowledge, source, sink, ending)
         knowledge.close()
-    except Exception:
+    except Exception:  # the last place that can say why the process ends
         logging.getLogger("sage").exception("the server failed")
         ending.begin(1)
     ending.leave()

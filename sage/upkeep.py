@@ -44,7 +44,7 @@ async def _prepare(desk: Desk, met: asyncio.Event) -> None:
     await asyncio.sleep(PREPARE_SECONDS)
     try:
         await desk.warm()
-    except Exception:
+    except Exception:  # only a preparation: the call that needs the index says what is wrong
         logger.exception("the index could not be made ready; the first search tries again")
 
 
