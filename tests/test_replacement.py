@@ -36,7 +36,7 @@ def test_two_changes_in_one_second_keep_both_copies(tmp_path: Path) -> None:
     assert (first.read_bytes(), second.read_bytes()) == (b"1", b"2")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="UNTESTED: permissions are POSIX")
 def test_permissions_are_kept_by_the_file_and_its_copy(tmp_path: Path) -> None:
     file = tmp_path / "secret.json"
     file.write_bytes(b"old")
@@ -46,7 +46,7 @@ def test_permissions_are_kept_by_the_file_and_its_copy(tmp_path: Path) -> None:
     assert mode(file) == mode(copy) == 0o600
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="UNTESTED: permissions are POSIX")
 def test_a_new_file_has_the_permissions_that_the_user_gives_new_files(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:

@@ -43,10 +43,13 @@ def knowledge(tmp_path: Path) -> KnowledgeBase:
 
 
 def ask(
-    knowledge: KnowledgeBase, question: Callable[[Any], Awaitable[Any]], mode: str = "auto"
+    knowledge: KnowledgeBase,
+    question: Callable[[Any], Awaitable[Any]],
+    mode: str = "auto",
+    connect: Callable[[KnowledgeBase], Any] = create_server,
 ) -> Any:
     async def scenario() -> Any:
-        client: Any = Client(create_server(knowledge), mode=mode)
+        client: Any = Client(connect(knowledge), mode=mode)
         async with client:
             return await question(client)
 

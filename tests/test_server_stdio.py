@@ -1,15 +1,15 @@
 """Every test of the server's contract once more, line by line over the wire of stdio."""
 
 import asyncio
+import functools
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
-from fastmcp import Client
 from fastmcp.client.transports.base import ClientTransport, TransportOptions
 from mcp import ClientSession
 from mcp.shared.message import SessionMessage
@@ -53,17 +53,7 @@ class PipeTransport(ClientTransport):
                 os.close(source)
 
 
-def ask_over_stdio(
-    knowledge: KnowledgeBase, question: Callable[[Any], Awaitable[Any]], mode: str = "auto"
-) -> Any:
-    async def scenario() -> Any:
-        client: Any = Client(PipeTransport(knowledge), mode=mode)
-        async with client:
-            return await question(client)
-
-    return asyncio.run(scenario())
-
-
 @pytest.fixture(autouse=True)
 def over_stdio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(test_server, "ask", ask_over_stdio)
+    over_pipes = functools.partial(test_server.ask, connect=PipeTransport)
+    monkeypatch.setattr(test_server, "ask", over_pipes)
