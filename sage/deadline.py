@@ -1,11 +1,21 @@
-"""A deadline that work checks inside its loops: a point in time, and a caller who may give up."""
+"""A deadline that work checks inside its loops, and the clocks that tell when it has passed."""
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sage.errors import TimeoutExceeded
 
 Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """What tells the time and waits; replaced by hand in tests."""
+
+    monotonic: Clock = time.monotonic
+    now: Clock = time.time
+    sleep: Callable[[float], None] = time.sleep
 
 
 class Deadline:
@@ -31,6 +41,21 @@ class Deadline:
             return 0.0
         return None if self._at is None else max(0.0, self._at - self._clock())
 
+    def earlier(self, limit_ms: float) -> "Deadline":
+        """A deadline for a part of the work: so soon, and with half of what is left to spare."""
+        left = self.remaining_seconds
+        return Deadline(limit_ms if left is None else min(limit_ms, left * 500), self._clock)
+
+    def part(self, share: float, most_seconds: float | None = None) -> "Deadline":
+        """A deadline for a part of the work: it passes with this one, or when its share is used.
+
+        With `most_seconds` the share is no longer than that; without a limit there is none either.
+        """
+        remaining = self.remaining_seconds
+        if remaining is not None:
+            remaining = min(share * remaining, remaining if most_seconds is None else most_seconds)
+        return _PartDeadline(self, remaining)
+
     def cancel(self) -> None:
         """Tell the work that nobody waits for it any more."""
         self._cancelled = True
@@ -53,6 +78,31 @@ class Deadline:
             f"no answer within {self._limit_ms:.0f} ms; "
             "ask for less (a topic, a smaller limit) or allow more time"
         )
+
+
+class _PartDeadline(Deadline):
+    """A share of what another deadline has left."""
+
+    __slots__ = ("_whole",)
+
+    def __init__(self, whole: Deadline, seconds: float | None) -> None:
+        super().__init__(None if seconds is None else seconds * 1000, whole._clock)
+        self._whole = whole
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is up, or the caller of the whole has gone."""
+        return self._whole.expired or super().expired
+
+    @property
+    def remaining_seconds(self) -> float | None:
+        """What is left of the share."""
+        return 0.0 if self.expired else super().remaining_seconds
+
+    @property
+    def message(self) -> str:
+        """The caller knows only the whole."""
+        return self._whole.message
 
 
 def no_deadline() -> Deadline:

@@ -3,7 +3,11 @@
 Edges convert them once: the MCP server into tool errors, the command line into one line on stderr.
 """
 
+import difflib
+from collections.abc import Iterable
 from typing import ClassVar
+
+_MAX_WORD = 100
 
 
 class SageError(Exception):
@@ -33,8 +37,22 @@ class TimeoutExceeded(SageError):
     exit_code = 3
 
 
+class Unavailable(SageError):
+    """What the answer is kept in cannot be reached now; nothing is wrong with the call."""
+
+    code = "UNAVAILABLE"
+    exit_code = 3
+
+
 class ConfigError(SageError):
-    """The root or a setting is wrong: nothing can be served until it is mended."""
+    """The root or a setting is wrong: nothing can be served until it is fixed."""
 
     code = "INVALID_INPUT"
     exit_code = 4
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A question that names the closest known word; empty when none is close."""
+    # Comparing grows with the square of the length, and no name is that long.
+    close = difflib.get_close_matches(word[:_MAX_WORD], list(known), n=1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,196 +1,220 @@
-"""What `sage_get_knowledge` answers: whole documents in reading order, within a token limit."""
+"""What `sage_get_knowledge` reads: the documents that a topic names, in reading order, loaded
+until the deadline passes. Fitting them into a token limit is the business of `fitting`.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sage.answers import Omitted
-from sage.documents import Document, section_topic
-from sage.scrub import clean
-from sage.tokens import TokenCounter
+from sage.deadline import Deadline
+from sage.documents.document import Document
+from sage.documents.files import SourceFile
+from sage.documents.library import Library, Listing, are_complete, files_of
+from sage.documents.slices import Slice, status_notice, under_heading, whole
+from sage.documents.titles import Titled
+from sage.documents.topics import (
+    Asked,
+    documents_titled,
+    file_replacing,
+    files_asked,
+    nearest_headings,
+    nearest_topics,
+    sections_asked,
+    ways_to_read,
+)
+from sage.errors import NotFound, SageError, TimeoutExceeded
+from sage.fitting import Reading, fit
+from sage.token_counter import TokenCounter
 
-# What did not fit is outlined within this share of the limit, so that the whole answer keeps it.
-OUTLINE_SHARE = 0.1
-MAX_OUTLINE_TOKENS = 800
-MAX_UNCOUNTED = 25
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A slice of a document's body: all of it, or the sections under one heading."""
-
-    document: Document
-    topic: str
-    title: str
-    start: int
-    end: int
-    lines: tuple[int, int] | None = None
-
-    @property
-    def text(self) -> str:
-        """The slice under the path it comes from."""
-        # Cleaned before it is counted, so that what leaves is exactly what was counted.
-        return self.mark + clean(self.document.body[self.start : self.end]).strip()
-
-    @property
-    def mark(self) -> str:
-        """The line above the slice that says where it comes from."""
-        place = f":{self.lines[0]}-{self.lines[1]}" if self.lines else ""
-        return clean(f"<!-- {self.document.path}{place} -->\n\n")
+# Titles are read for so long and no longer: whoever mistypes a name must not wait for a timeout.
+TITLE_MS = 1_000
+_MAX_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The content of an answer, and what it left out."""
+class TopicReading:
+    """What a topic names, as far as it fits."""
 
-    content: str
-    token_count: int
-    omitted: list[Omitted]
-    complete: bool
-
-
-def whole(document: Document) -> Part:
-    """A document as one part."""
-    return Part(document, document.topic, document.title, 0, len(document.body))
+    reading: Reading
+    files_loaded: int
+    overrides: tuple[str, ...]
+    """The pages of it that other sources have, too, and which."""
+    may_keep: bool
 
 
-def under_heading(document: Document, position: int) -> Part:
-    """A section with everything below its heading."""
-    first = document.sections[position]
-    last = document.sections[document.reach(position) - 1]
-    return Part(
-        document,
-        section_topic(document, first),
-        first.heading or document.title,
-        first.start,
-        last.end,
-        (first.start_line, last.end_line),
-    )
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The documents that were loaded in time, in reading order, and the files not reached."""
+
+    documents: list[Document]
+    unread: list[SourceFile]
+    failed: list[SourceFile] = field(default_factory=list)
+    """Those that the system would not let us read, this time."""
 
 
-def single_sections(document: Document) -> list[Part]:
-    """A document as one part per section."""
-    return [
-        Part(
-            document,
-            section_topic(document, section),
-            section.heading or document.title,
-            section.start,
-            section.end,
-            (section.start_line, section.end_line),
-        )
-        for section in document.sections
-    ]
+def read_topic(
+    library: Library,
+    listings: Sequence[Listing],
+    topic: str | None,
+    max_tokens: int,
+    counter: TokenCounter,
+    deadline: Deadline,
+) -> TopicReading:
+    """What a topic names, or all of it.
 
-
-def read(
-    parts: Sequence[Part], unread: Sequence[Omitted], max_tokens: int, counter: TokenCounter
-) -> Reading:
-    """Whole parts in order while they fit, then an outline of the rest.
-
-    Args:
-        unread: what the deadline kept from being loaded; it joins the outline.
+    Raises:
+        NotFound: nothing has that name; the message names the nearest.
+        TimeoutExceeded: the deadline passed before that could be known.
     """
-    if not counter.loaded:  # time ran out before anything could be counted
-        return Reading("", 0, list(unread[:MAX_UNCOUNTED]), not unread)
-    cut = _Cut(list(parts), list(unread), counter)
-    if not unread and cut.may_fit(max_tokens):
-        content = _joined(parts)
-        tokens = counter.count(content)
-        if tokens <= max_tokens:
-            return Reading(content, tokens, [], True)
-    reserve = min(MAX_OUTLINE_TOKENS, int(max_tokens * OUTLINE_SHARE))
-    return cut.within(max_tokens - reserve, reserve)
+    files = files_of(listings)
+    slices: list[Slice] = []
+    if not counter.ready_by(deadline):
+        loading = Loading([], files_meant(files, topic) if topic else files)
+    elif topic is None:
+        loading = load_all(library, files, deadline)
+        slices = [whole(document) for document in loading.documents]
+    else:
+        loading, slices = _find(library, listings, topic, deadline)
+    slices = [replace(one, notice=notice(library, files, one.document, deadline)) for one in slices]
+    unread = [_unread(source) for source in (*loading.failed, *loading.unread)]
+    reading = fit(slices, unread, max_tokens, counter)
+    if not are_complete(listings):
+        reading = replace(reading, complete=False)
+    loaded = {document.path for document in loading.documents}
+    overriding = [one for one in files if one.overrides and one.path in loaded]
+    overrides = tuple(f"{one.topic}: {', '.join(one.overrides)}" for one in overriding)
+    may_keep = not unread and are_complete(listings)
+    return TopicReading(reading, len(loading.documents), overrides, may_keep)
 
 
-class _Cut:
-    """Fits the beginning of the parts into a room."""
-
-    def __init__(self, parts: list[Part], unread: list[Omitted], counter: TokenCounter) -> None:
-        self._parts = parts
-        self._unread = unread
-        self._counter = counter
-
-    def may_fit(self, room: int) -> bool:
-        """Whether everything could fit: blanks at the ends are in the sum, not in the content."""
-        return self._fitting(2 * room + 1_000) == len(self._parts)
-
-    def within(self, room: int, reserve: int) -> Reading:
-        """As many parts as fit, and the outline of the rest."""
-        fitting = self._fitting(room)
-        if not fitting and self._parts and len(self._parts[0].document.sections) > 1:
-            # Not even the first document fits: its sections are the parts.
-            self._parts = _divided(self._parts[0]) + self._parts[1:]
-            fitting = self._fitting(room)
-        if not self._unread:
-            fitting = min(fitting, len(self._parts) - 1)  # all of it is known not to fit
-        while True:
-            content = self._content(fitting)
-            tokens = self._counter.count(content)
-            if tokens <= room or not fitting:
-                break
-            fitting -= 1
-        if tokens > room:  # no room even for the line that names the next call
-            content, tokens = "", 0
-        return Reading(content, tokens, self._outline(fitting, reserve), False)
-
-    def _fitting(self, room: int) -> int:
-        """How many parts fit by the sum of their counts; the exact check comes later.
-
-        Counting stops at the limit, so a large layer is not counted whole.
-        """
-        used = 0
-        for position, part in enumerate(self._parts):
-            used += self._counter.count_slice(part.document, part.start, part.end)
-            used += self._counter.count(part.mark)
-            if used > room:
-                return position
-        return len(self._parts)
-
-    def _content(self, fitting: int) -> str:
-        shown = self._parts[:fitting]
-        left = len(self._parts) - fitting + len(self._unread)
-        note = clean(f"[Cut here, {left} more parts. Next: {self._next_call(fitting)}]")
-        return _joined(shown) + "\n\n" + note if shown else note
-
-    def _next_call(self, fitting: int) -> str:
-        if fitting == len(self._parts):
-            topic = self._unread[0]["topic"]
-            return f'sage_get_knowledge(layer="{topic.split("/")[0]}", topic="{topic}")'
-        part = self._parts[fitting]
-        call = f'sage_get_knowledge(layer="{part.document.layer}", topic="{part.topic}"'
-        if fitting > 0:
-            return call + ")"
-        needed = self._counter.count(part.text)
-        return f"{call}, max_tokens={needed + needed // 5 + 100})"
-
-    def _outline(self, fitting: int, reserve: int) -> list[Omitted]:
-        outline: list[Omitted] = []
-        used = 0
-        for omitted in self._rest(fitting):
-            used += self._counter.count(str(omitted))
-            if outline and used > reserve:
-                break
-            outline.append(omitted)
-        return outline
-
-    def _rest(self, fitting: int) -> Iterator[Omitted]:
-        for part in self._parts[fitting:]:
-            tokens = self._counter.count_slice(part.document, part.start, part.end)
-            yield Omitted(topic=part.topic, title=part.title, tokens=tokens)
-        yield from self._unread
+def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) -> Loading:
+    """Load files until the deadline passes."""
+    documents: list[Document] = []
+    unread: list[SourceFile] = []
+    failed: list[SourceFile] = []
+    for position, source in enumerate(files):
+        if deadline.expired:
+            unread = list(files[position:])
+            break
+        try:
+            loaded = library.look_up(source, deadline)
+        except TimeoutExceeded:  # another caller was still reading it
+            unread = list(files[position:])
+            break
+        if loaded.document is not None:
+            documents.append(loaded.document)
+        elif loaded.passing:
+            failed.append(source)
+    rank = {layer: position for position, layer in enumerate(library.layers)}
+    documents.sort(key=lambda document: (rank[document.layer], document.reading_order))
+    return Loading(documents, unread, failed)
 
 
-def _joined(parts: Sequence[Part]) -> str:
-    return "\n\n".join(part.text for part in parts)
+def find_slices(
+    library: Library, files: Sequence[SourceFile], topic: str, deadline: Deadline
+) -> tuple[Loading, list[Slice]]:
+    """The slices that a topic names among these files.
+
+    Raises:
+        NotFound: none; the message names the nearest topics or headings.
+    """
+    ways = ways_to_read(topic)
+    for asked in ways:
+        loading = load_all(library, files_asked(files, asked), deadline)
+        slices = list(_slices(loading.documents, asked))
+        if slices or loading.unread or loading.failed:
+            return loading, slices
+        if loading.documents:
+            raise NotFound(_unknown_heading(loading.documents, asked))
+    titled = Titled()
+    for asked in ways[1:]:  # the first is the exact name of a file
+        titled = library.titles.find(files, asked.name, deadline.earlier(TITLE_MS))
+        loading = load_all(library, titled.files, deadline)
+        documents = documents_titled(loading.documents, asked.name)
+        slices = list(_slices(documents, asked))
+        if slices or loading.unread or loading.failed:
+            return Loading(documents, loading.unread, loading.failed), slices
+        if documents:
+            raise NotFound(_unknown_heading(documents, asked))
+    if titled.failed:  # one of them may have that title
+        return Loading([], [], titled.failed), []
+    raise NotFound(_unknown_topic(library, files, topic, titled.unread))
 
 
-def _divided(part: Part) -> list[Part]:
-    """The sections within a part; blank lines above the first heading are none."""
-    body = part.document.body
-    return [
-        one
-        for one in single_sections(part.document)
-        if part.start <= one.start
-        and one.end <= part.end
-        and not body[one.start : one.end].isspace()
-    ]
+def files_meant(files: Sequence[SourceFile], topic: str) -> list[SourceFile]:
+    """The files that a topic may name, as far as that is known before any is read."""
+    ways = (files_asked(files, asked) for asked in ways_to_read(topic))
+    return next(filter(None, ways), list(files))
+
+
+def notice(
+    library: Library, files: Sequence[SourceFile], document: Document, deadline: Deadline
+) -> str:
+    """What to know before relying on a page: nothing when it is in force."""
+    replaced_by = document.meta.superseded_by
+    if replaced_by:
+        replaced_by = _in_force(library, files, document, deadline) or replaced_by
+    return status_notice(document.meta.status, replaced_by)
+
+
+def _in_force(
+    library: Library, files: Sequence[SourceFile], document: Document, deadline: Deadline
+) -> str:
+    """The topic at the end of a chain of replacements; empty when it leads nowhere."""
+    topic = ""
+    current: Document | None = document
+    for _ in range(_MAX_STEPS):
+        if current is None or not current.meta.superseded_by:
+            break
+        source = file_replacing(files, current)
+        if source is None or source.path == document.path:
+            break
+        topic = source.topic
+        current = library.load(source, deadline)
+    return topic
+
+
+def _find(
+    library: Library, listings: Sequence[Listing], topic: str, deadline: Deadline
+) -> tuple[Loading, list[Slice]]:
+    try:
+        return find_slices(library, files_of(listings), topic, deadline)
+    except NotFound:
+        if not are_complete(listings):
+            deadline.check()  # what was not listed in time may have that name
+        if any(listing.unseen for listing in listings):
+            raise SageError("not every folder can be listed now; ask again") from None
+        raise
+
+
+def _unread(source: SourceFile) -> Omitted:
+    topic = source.topic
+    return Omitted(topic=topic, title=topic.rsplit("/", 1)[-1], tokens=None)
+
+
+def _slices(documents: Sequence[Document], asked: Asked) -> Iterator[Slice]:
+    for document in documents:
+        if asked.heading or asked.line:
+            for position in sections_asked(document, asked):
+                yield under_heading(document, position)
+        else:
+            yield whole(document)
+
+
+def _unknown_heading(documents: Sequence[Document], asked: Asked) -> str:
+    heading = asked.heading or f"line {asked.line}"
+    near = [topic for document in documents for topic in nearest_headings(document, heading)]
+    named = documents[0].topic if len(documents) == 1 else f"none of the {len(documents)} pages"
+    has = "has no" if len(documents) == 1 else "has a"
+    return f"{named} {has} heading {heading!r}; nearest: {', '.join(near[:5]) or 'none'}"
+
+
+def _unknown_topic(library: Library, files: Sequence[SourceFile], topic: str, unread: int) -> str:
+    words = f"nothing is called {topic!r}"
+    if unread:
+        words += f" (the titles of {unread:,} pages are not read yet)"
+    near = nearest_topics(files, library.titles.known(files), topic)
+    if near and not unread:
+        return f"{words}; nearest: {', '.join(near)}"
+    search = f'find it with sage_search(query="{topic}")'
+    return f"{words}; nearest: {', '.join(near)}; or {search}" if near else f"{words}; {search}"

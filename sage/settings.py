@@ -1,32 +1,54 @@
 """The settings of one knowledge base: what they are, and where their values come from.
 
-Flags win over the environment, the environment over `sage.yaml`, the file over defaults.
+Flags win over the environment, the environment over the operator's file, that over the
+repository's `sage.yaml`, and all over defaults. A repository may be anybody's: what is logged, what
+is allowed to cost how much and which warnings count is not for it to decide.
 """
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sage.bounds import ALL_LAYERS
-from sage.errors import ConfigError, InvalidInput
-from sage.places import KNOWLEDGE_DIR, find_cache_dir, find_root, here, located
-from sage.schema import (
+from sage.config_file import load_tree, repository_config
+from sage.errors import ConfigError, InvalidInput, did_you_mean
+from sage.paths import (
+    CONFIG_FILE,
+    KNOWLEDGE_DIR,
+    find_cache_dir,
+    find_root,
+    find_user_config,
+    here,
+    located,
+)
+from sage.settings_schema import (
     Setting,
     TextLists,
     Tree,
     assembled,
     declare,
     declared_in,
-    nearest,
 )
-from sage.yamltext import YamlError, load_yaml
+from sage.sources import (
+    NamedSource,
+    Source,
+    check_layers,
+    checked_places,
+    named_as_text,
+    named_in,
+    resolved,
+    with_their_layers,
+)
+from sage.values import OWN
 
-CONFIG_FILE = "sage.yaml"
+DEFAULT_LAYERS = ("core", "guidelines", "frameworks", "practices")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 FAIL_LEVELS = ("note", "warning", "error", "never")
-MAX_CONFIG_BYTES = 256 * 1024
+SEMANTIC = ("auto", "off", "on")
+DEFAULT_MODEL = "granite"
+_MAX_TEXT = 200
+_MAX_SYNONYMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +61,8 @@ class CacheSettings:
         "once whatever this says; the limit covers file systems that hide changes.",
         minimum=0,
         maximum=86_400,
+        operator=True,
     )
-    max_documents: int = declare(
-        50_000, "Most documents kept in memory.", minimum=1, maximum=1_000_000
-    )
-    max_answers: int = declare(256, "Most answers kept in memory.", minimum=1, maximum=100_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +74,13 @@ class LimitSettings:
         "A larger markdown file is left out and reported.",
         minimum=1_000,
         maximum=10_000_000,
+        operator=True,
     )
     max_files: int = declare(
-        200_000, "Most files looked at in one layer.", minimum=1, maximum=10_000_000
+        200_000, "Most files looked at in one layer.", minimum=1, maximum=10_000_000, operator=True
     )
     call_timeout_ms: int = declare(
-        30_000, "Longest time any tool call may take.", minimum=100, maximum=600_000
+        30_000, "Longest time any tool call may take.", minimum=100, maximum=600_000, operator=True
     )
 
 
@@ -78,9 +98,98 @@ class CheckSettings:
         1_500, "A larger section is reported.", minimum=1, maximum=1_000_000
     )
     fail_on: str = declare(
-        "error", "The level that fails a check, with those above it.", choices=FAIL_LEVELS
+        "error",
+        "The level that fails a check, with those above it. A repository cannot set `never`.",
+        choices=FAIL_LEVELS,
     )
-    ignore: tuple[str, ...] = declare((), "Rules that are not applied to any page.")
+    ignore: tuple[str, ...] = declare(
+        (), "Rules that are not applied to any page.", maximum=100, max_text=_MAX_TEXT
+    )
+    ignore_safety: bool = declare(
+        False,
+        "Let pages and `check.ignore` switch off the rules about safety too: `secret`, "
+        "`invisible` and `instruction`.",
+        operator=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What a context is made for when the call does not say."""
+
+    language: str = declare(
+        "",
+        "Language of the work when neither the call nor its files name one; empty for the one "
+        "that most source files of the repository are in.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """Whether meaning is searched beside words, and with which model."""
+
+    semantic: str = declare(
+        "auto",
+        "Whether pages are also found by meaning: `auto` where the extra `semantic` is installed, "
+        "`on` to refuse to work without it.",
+        choices=SEMANTIC,
+    )
+    model: str = declare(
+        DEFAULT_MODEL,
+        "The model that compares meanings: `granite` for English, `multilingual` for sixteen "
+        "languages, or the whole path of a folder with ONNX weights and a tokenizer. A repository "
+        "cannot set a path.",
+        max_text=4_096,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """What `sage hook` may deliver to an agent unasked, and how long it may take."""
+
+    budget_tokens: int = declare(
+        1_200,
+        "Most tokens that one event delivers; the host's own limit holds as well.",
+        minimum=200,
+        maximum=10_000,
+    )
+    session: bool = declare(True, "Deliver the principles when a session starts.")
+    prompt: bool = declare(True, "Deliver what the base has on a prompt.")
+    edit: bool = declare(True, "Deliver the pages whose scope holds a file that a tool touches.")
+    timeout_ms: int = declare(
+        3_000,
+        "Longest time one event may take; then nothing is delivered.",
+        minimum=100,
+        maximum=30_000,
+        operator=True,
+    )
+    session_timeout_ms: int = declare(
+        15_000,
+        "The same for the start of a session, which also brings the index up to date.",
+        minimum=100,
+        maximum=60_000,
+        operator=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """Where a person goes from the page of a document."""
+
+    edit_url: str = declare(
+        "", "Address that edits a page; `{path}` and `{topic}` are filled in. Empty for no link."
+    )
+    suggest_url: str = declare(
+        "", "Address that suggests a change to a page, with the same names filled in."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSettings:
+    """Where `sage note` puts its drafts."""
+
+    layer: str = declare("", "The layer of drafted notes; the last one when it is empty.")
+    folder: str = declare("inbox", "The folder of that layer in which they wait for review.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +200,62 @@ class Settings:
     cache_dir: Path
     config_path: Path | None = None
     found_by: str = ""
+    is_narrowed: bool = False
+    """Whether these are some of the layers only, for somebody who may know of no others."""
+    further: tuple[Source, ...] = ()
+    """The sources beside the repository, nearest first."""
+    own_layers: tuple[str, ...] = ()
+    """The repository's, where other sources have more; empty when they are all."""
+    seen_sources: tuple[str, ...] = ()
+    """The sources that are served, when not all are."""
+    layer_paths: TextLists = field(default_factory=dict)
+    """Where the pages of a layer lie that `layers` maps; the others lie in `.knowledge`."""
     layers: tuple[str, ...] = declare(
-        ("core", "guidelines", "frameworks", "practices"),
-        "The folders of `.knowledge` that are served, in the order in which they are read.",
+        DEFAULT_LAYERS,
+        "The layers that are served, in the order in which they are read: folders of "
+        "`.knowledge`, or in `sage.yaml` a mapping of names to folders, globs and files of the "
+        "repository (`guidelines: [docs/guides, docs/adr]`).",
+        maximum=50,
+        max_text=_MAX_TEXT,
+    )
+    sources: Tree = declare(
+        {},
+        "Further folders that are read beside the repository, nearest first, by name: a path, or "
+        "a mapping with `path`, `layers` and `ignore`. A repository names folders of its own; "
+        "whoever runs SAGE names any, also in `SAGE_SOURCES` as `name=folder,name=folder`.",
+        maximum=1_000,
+        max_text=1_024,
     )
     ignore: tuple[str, ...] = declare(
         (),
-        "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`. One may "
-        "hold three stars beside those that stand for a whole folder.",
+        "Patterns of files to leave out, as in `.gitignore`, relative to `.knowledge`.",
+        maximum=100,
+        max_text=100,
     )
-    encoding: str = declare(
-        "cl100k_base",
-        "The tokenizer that counts. Only `cl100k_base` comes with the package; the vocabulary of "
-        "another must lie in `TIKTOKEN_CACHE_DIR`.",
-        choices=("cl100k_base", "o200k_base", "p50k_base", "r50k_base"),
+    log_level: str = declare(
+        "warning", "What is logged to stderr.", choices=LOG_LEVELS, operator=True
     )
-    log_level: str = declare("warning", "What is logged to stderr.", choices=LOG_LEVELS)
     synonyms: TextLists = declare(
-        {}, "Words that mean the same in this team: each key is searched with its list."
+        {},
+        "Words that mean the same in this team: each key is searched with its list, which may "
+        "hold 20.",
+        maximum=2_000,
+        max_text=_MAX_TEXT,
     )
+    context: ContextSettings = field(default_factory=ContextSettings)
     recipes: Tree = declare(
-        {}, "Changes to what each task type is given as context; see the context guide."
+        {},
+        "Changes to what each task type is given as context; see the context guide.",
+        maximum=1_000,
+        max_text=_MAX_TEXT,
     )
     cache: CacheSettings = field(default_factory=CacheSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     check: CheckSettings = field(default_factory=CheckSettings)
+    hooks: HookSettings = field(default_factory=HookSettings)
+    notes: NoteSettings = field(default_factory=NoteSettings)
+    page: PageSettings = field(default_factory=PageSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
 
     @property
     def knowledge_dir(self) -> Path:
@@ -123,8 +263,43 @@ class Settings:
         return self.root / KNOWLEDGE_DIR
 
     @property
+    def repository_layers(self) -> tuple[str, ...]:
+        """The layers that the repository itself has, of those that are served."""
+        return tuple(one for one in self.own_layers or self.layers if one in self.layers)
+
+    @property
+    def repository(self) -> Source:
+        """The repository as one of the sources."""
+        return Source(
+            OWN,
+            self.root,
+            layers=self.own_layers or self.layers,
+            layer_paths=self.layer_paths,
+            ignore=self.ignore,
+        )
+
+    @property
+    def served(self) -> tuple[Source, ...]:
+        """The sources that are read, the repository first, each with those of its layers that
+        are served."""
+        every = (self.repository, *self.further)
+        wanted = self.seen_sources or [one.name for one in every]
+        seen = set(self.layers)
+        return tuple(
+            replace(
+                one,
+                layers=tuple(layer for layer in one.layers if layer in seen),
+                all_layers=one.layers,
+            )
+            for one in every
+            if one.name in wanted
+        )
+
+    @property
     def has_folder(self) -> bool:
         """Whether that folder can be seen now."""
+        if self.layer_paths or OWN not in (self.seen_sources or (OWN,)):
+            return True
         try:
             return self.knowledge_dir.is_dir()
         except OSError:
@@ -144,7 +319,8 @@ def load_settings(
     """The settings in force.
 
     Args:
-        flags: values from the command line under dotted keys; `root` and `config` are paths.
+        flags: values from the command line under dotted keys; `root` and `config` are paths,
+            `sources` a list of `name=folder`.
 
     Raises:
         ConfigError: no root, an unreadable file, an unknown key or a wrong value.
@@ -158,12 +334,36 @@ def load_settings(
         raise ConfigError(reason) from error
 
 
+def rootless_settings(
+    flags: Mapping[str, object] | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """The settings of whoever serves what lies elsewhere: the operator's alone."""
+    environment = dict(os.environ) if environment is None else environment
+    cache_dir = find_cache_dir(environment)
+    own = find_user_config(environment)
+    root = cache_dir / "replica"
+    values = _file_values(own, root, is_operators=True) if own.is_file() else {}
+    values |= _environment_values(environment) | _flag_values(flags or {})
+    values |= {"root": root, "cache_dir": cache_dir, "found_by": "the cluster"}
+    settings: Settings = assembled(Settings, values)
+    return settings
+
+
 def _found_settings(
     flags: Mapping[str, object], environment: Mapping[str, str], working_dir: Path
 ) -> Settings:
     root, found_by = find_root(flags.get("root"), environment, working_dir)
-    config = _config_path(root, flags, environment)
-    values = _file_values(config, root) if config else {}
+    config, is_operators = _config_path(root, flags, environment)
+    values = _file_values(config, root, is_operators) if config else {}
+    named = _named_sources(values, config, root, is_operators)
+    own = find_user_config(environment)
+    if own.is_file():
+        users = _file_values(own, root, is_operators=True)
+        named += _named_sources(users, own, root, is_operators=True)
+        values |= users
+    given = environment.get("SAGE_SOURCES", "").split(",")
+    named += named_as_text(given, "SAGE_SOURCES", working_dir)
+    named += named_as_text(_flag_sources(flags), "--source", working_dir)
     values |= _environment_values(environment)
     values |= _flag_values(flags)
     values |= {
@@ -174,66 +374,79 @@ def _found_settings(
     }
     settings: Settings = assembled(Settings, values)
     named_by_variable = environment.get("SAGE_LAYERS")
-    _check_layers(settings.layers, "SAGE_LAYERS" if named_by_variable else f"{CONFIG_FILE}: layers")
-    return settings
+    check_layers(settings.layers, "SAGE_LAYERS" if named_by_variable else f"{CONFIG_FILE}: layers")
+    _check_groups(settings.synonyms)
+    if not named:
+        return settings
+    further = resolved(named, root, settings.layers)
+    layers = with_their_layers(settings.layers, further)
+    return replace(settings, further=further, layers=layers, own_layers=settings.layers)
+
+
+def _named_sources(
+    values: Mapping[str, object], path: Path | None, root: Path, is_operators: bool
+) -> list[NamedSource]:
+    """The sources that a file names; those of an operator's begin from where it lies."""
+    if path is None:
+        return []
+    base = path.parent if is_operators else root
+    return named_in(values.get("sources"), path.name, base, is_operators)
+
+
+def _flag_sources(flags: Mapping[str, object]) -> list[str]:
+    given = flags.get("sources")
+    return [str(one) for one in given] if isinstance(given, list) else []
 
 
 def _config_path(
     root: Path, flags: Mapping[str, object], environment: Mapping[str, str]
-) -> Path | None:
+) -> tuple[Path | None, bool]:
+    """The file of settings, and whether the operator named it."""
     given = flags.get("config") or environment.get("SAGE_CONFIG")
     if given:
         path = located(given, here())
         if not path.is_file():
             source = "--config" if flags.get("config") else "SAGE_CONFIG"
             raise ConfigError(f"{source} names {given}, which is not a file")
-        return path
-    path = root / KNOWLEDGE_DIR / CONFIG_FILE
-    if not path.is_file():
-        return None
-    # What is wrong in it is told with its own words: it must not be a file of somebody else's.
-    if not path.resolve().is_relative_to(root):
-        name = f"{KNOWLEDGE_DIR}/{CONFIG_FILE}"
-        raise ConfigError(f"{name} is a symbolic link that leaves the repository; copy the file")
-    return path
+        return path, True
+    return repository_config(root), False
 
 
-def _file_values(path: Path, root: Path) -> dict[str, object]:
+def _file_values(path: Path, root: Path, is_operators: bool) -> dict[str, object]:
     name = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
-    tree = _load_tree(path, name)
+    tree = load_tree(path, name)
     known = {setting.key: setting for setting in declared_settings()}
     groups = {key.split(".")[0] for key in known if "." in key}
     values: dict[str, object] = {}
     for key, value in _flattened(tree, groups, name):
+        if key == "layers" and isinstance(value, dict):
+            places = checked_places(value, f"{name}: {key}")
+            values["layer_paths"] = {layer: given for layer, given in places.items() if given}
+            value = list(places)
         if key not in known:
             raise ConfigError(_unknown_key(name, key, list(known)))
         values[key] = _checked(known[key], value, f"{name}: {key}")
+        if not is_operators:
+            _refuse_operators(known[key], value, name)
     return values
 
 
-def _load_tree(path: Path, name: str) -> dict[str, Any]:
-    try:
-        tree = load_yaml(_read_bounded(path).decode("utf-8-sig"), MAX_CONFIG_BYTES)
-    except YamlError as error:
-        place = f"{name}:{error.line}" if error.line else name
-        raise ConfigError(f"{place}: {error}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise ConfigError(f"{name}: cannot be read: {reason}") from error
-    if tree is None:
-        return {}
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{name}: expected a mapping of settings, found {type(tree).__name__}")
-    return tree
-
-
-def _read_bounded(path: Path) -> bytes:
-    """What a file holds, if it is not too much for settings."""
-    with path.open("rb") as file:
-        data = file.read(MAX_CONFIG_BYTES + 1)
-    if len(data) > MAX_CONFIG_BYTES:
-        raise YamlError(f"more than {MAX_CONFIG_BYTES} bytes of YAML")
-    return data
+def _refuse_operators(setting: Setting, value: object, name: str) -> None:
+    """Refuse what a repository says although it is not for it to say."""
+    if setting.is_operators:
+        raise ConfigError(
+            f"{name}: {setting.key} is for whoever runs SAGE to decide, not for a repository; "
+            f"remove it there and set {setting.variable}, or put it into {find_user_config({})}"
+        )
+    if setting.key == "check.fail_on" and value == "never":
+        raise ConfigError(f"{name}: check.fail_on: a repository cannot set never; use a flag")
+    if setting.key == "search.model" and not str(value).isalnum():
+        raise ConfigError(
+            f"{name}: search.model: a repository can name a model, not a path; set "
+            f"{setting.variable}, or put it into {find_user_config({})}"
+        )
+    if setting.key.endswith("_url") and not str(value).startswith(("https://", "http://", "/")):
+        raise ConfigError(f"{name}: {setting.key}: expected an address with https://, or a path")
 
 
 def _flattened(tree: dict[str, Any], groups: set[str], name: str) -> list[tuple[str, object]]:
@@ -253,7 +466,7 @@ def _unknown_key(name: str, key: str, known: list[str]) -> str:
     group, dot, _ = key.rpartition(".")
     allowed = [other for other in known if other.startswith(group + dot)]
     return (
-        f"{name}: {key} is not a setting{nearest(key, known)} "
+        f"{name}: {key} is not a setting{did_you_mean(key, known)} "
         f"(allowed: {', '.join(sorted(allowed))})"
     )
 
@@ -273,7 +486,7 @@ def _flag_values(flags: Mapping[str, object]) -> dict[str, object]:
         return {
             key: _checked(known[key], value, f"--{key.split('.')[-1].replace('_', '-')}")
             for key, value in given.items()
-            if key not in ("root", "config")
+            if key not in ("root", "config", "sources")
         }
     except ConfigError as error:
         raise InvalidInput(str(error)) from error
@@ -281,7 +494,7 @@ def _flag_values(flags: Mapping[str, object]) -> dict[str, object]:
 
 def _checked(setting: Setting, value: object, where: str) -> object:
     try:
-        return setting.checked(value)
+        return setting.values.checked(value)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 
@@ -293,14 +506,11 @@ def _parsed(setting: Setting, text: str, where: str) -> object:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _check_layers(layers: tuple[str, ...], where: str) -> None:
-    if not layers:
-        raise ConfigError(f"{where}: name at least one folder of {KNOWLEDGE_DIR}")
-    for name in layers:
-        if not name.replace("-", "").replace("_", "").isalnum() or name.casefold() == ALL_LAYERS:
+def _check_groups(synonyms: TextLists) -> None:
+    """Each word of a group is searched with each other: that grows with the square of its size."""
+    for word, others in synonyms.items():
+        if len(others) > _MAX_SYNONYMS:
             raise ConfigError(
-                f"{where}: {name!r} cannot be a layer; a layer is the name of one folder, of "
-                f"letters, digits, - and _, and not {ALL_LAYERS!r}"
+                f"{CONFIG_FILE}: synonyms.{word[:40]}: {len(others)} words, at most "
+                f"{_MAX_SYNONYMS} are allowed"
             )
-    if len({name.casefold() for name in layers}) < len(layers):
-        raise ConfigError(f"{where}: a layer stands twice")

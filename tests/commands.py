@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sage.cli import main
+from sage.cli.main import main
 from tests.conftest import Base
 
 FILES: dict[str, str | bytes] = {

@@ -1,5 +1,6 @@
 """What the tests share: a knowledge base on disk, and a clock that only the test moves."""
 
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,16 +8,40 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from sage.deadline import Clocks
 from sage.knowledge import KnowledgeBase
-from sage.library import Time
+from sage.server.process import isolate_fastmcp
 from sage.settings import Settings, load_settings
-from sage.tokens import TokenCounter
+from sage.token_counter import TokenCounter
+
+isolate_fastmcp()
 
 # The same examples in every run: a failure is the change's, never the day's.
 hypothesis_settings.register_profile("sage", deadline=None, max_examples=80, derandomize=True)
 hypothesis_settings.load_profile("sage")
 # For a search after new ones: pytest --hypothesis-profile=deep
 hypothesis_settings.register_profile("deep", deadline=None, max_examples=5_000)
+
+
+# What starts processes or servers; the rest stays in this process and is over in a minute.
+_STARTS = re.compile(
+    r"^(?:import|from) "
+    r"(?:subprocess|multiprocessing|pty|playwright|uvicorn|tests\.(?:processes|httpkit))\b",
+    re.MULTILINE,
+)
+_LONG_FOLDERS = {"clients", "cluster", "faults", "fuzzing", "hostile"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that stay in this process")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not config.getoption("--quick"):
+        return None
+    if collection_path.is_dir():
+        return True if collection_path.name in _LONG_FOLDERS else None
+    return True if _STARTS.search(collection_path.read_text("utf-8")) else None
 
 
 class Clock:
@@ -39,7 +64,12 @@ class Base:
         self.root = root
         self.clock = Clock()
         self._counter = counter
-        self.environment = {"SAGE_CACHE_DIR": str(cache_dir)}
+        self.environment = {
+            "SAGE_CACHE_DIR": str(cache_dir),
+            "XDG_CONFIG_HOME": str(cache_dir.parent / "config"),
+            # The same answers whether or not the extra is installed; its own tests say otherwise.
+            "SAGE_SEARCH_SEMANTIC": "off",
+        }
         (root / ".knowledge").mkdir(parents=True)
 
     def path(self, relative: str) -> Path:
@@ -59,13 +89,13 @@ class Base:
         return load_settings({"root": self.root, **keys}, self.environment, self.root)
 
     @property
-    def clocks(self) -> Time:
-        return Time(monotonic=self.clock, now=self.clock, sleep=self.clock.tick)
+    def clocks(self) -> Clocks:
+        return Clocks(monotonic=self.clock, now=self.clock, sleep=self.clock.tick)
 
     def open(
         self,
         files: Mapping[str, str | bytes] | None = None,
-        clocks: Time | None = None,
+        clocks: Clocks | None = None,
         **flags: object,
     ) -> KnowledgeBase:
         """Write files and open the knowledge base, with the clock of the test."""
@@ -79,7 +109,7 @@ class Base:
 @pytest.fixture(scope="session")
 def counter() -> TokenCounter:
     """Exact counts, with the vocabulary loaded."""
-    counter = TokenCounter(environment={})
+    counter = TokenCounter()
     counter.count("")
     return counter
 

@@ -1,16 +1,23 @@
 """What the tests of the context share: documents from text, a builder, searches that are fixed."""
 
+import json
 from collections.abc import Mapping, Sequence
 
-from sage.context import ContextBuilder, Request
+from sage.context.builder import ContextBuilder, ContextRequest, PageBase
+from sage.context.explain import PackedContext
+from sage.context.recipes import BUILT_IN
+from sage.context.relevance import Rank
 from sage.deadline import no_deadline
-from sage.documents import Document, parse_document
-from sage.reasons import Pack
-from sage.recipes import BUILT_IN
-from sage.relevance import Rank
-from sage.tokens import TokenCounter
+from sage.documents.document import Document, parse_document
+from sage.documents.files import Stamp
+from sage.search.analysis import Analyzer
+from sage.search.catalog import DocumentEntry
+from sage.search.indexing import describe
+from sage.search.searcher import RankedSection, RankedSections
+from sage.token_counter import TokenCounter
 
 COUNTER = TokenCounter()
+LAYERS = ("core", "guidelines", "frameworks", "practices")
 RECIPES = {recipe.name: recipe for recipe in BUILT_IN}
 SENTENCE = "the queue keeps every order until a worker takes it and says so in the log once"
 WORDS = SENTENCE.split()
@@ -23,19 +30,31 @@ def document(path: str, text: str) -> Document:
 
 def documents(files: Mapping[str, str]) -> tuple[Document, ...]:
     """Documents in the order of the layers, then of paths."""
-    layers = ("core", "guidelines", "frameworks", "practices")
     read = [document(path, text) for path, text in files.items()]
-    return tuple(sorted(read, key=lambda one: (layers.index(one.layer), one.reading_order)))
+    return tuple(sorted(read, key=lambda one: (LAYERS.index(one.layer), one.reading_order)))
 
 
-def nothing(_text: str, _limit: int) -> Sequence[tuple[str, int, float]]:
+def entry(page: Document) -> DocumentEntry:
+    """What the index keeps of a document."""
+    stamp = Stamp(0, 0, 0, 0)
+    return describe(page, stamp, frozenset(), Analyzer(), COUNTER.count_slice)[0]
+
+
+def page_base(pages: Sequence[Document], rank: Rank) -> PageBase:
+    """Documents as an index would hold them."""
+    by_path = {page.path: page for page in pages}
+    return PageBase({page.path: entry(page) for page in pages}, rank, by_path.get)
+
+
+def nothing(_text: str, _limit: int) -> RankedSections:
     """A search that finds nothing."""
-    return ()
+    return RankedSections([], is_about_it=False)
 
 
-def finding(*found: tuple[str, int, float]) -> Rank:
+def finding(*found: tuple[str, int, float], is_about_it: bool = True) -> Rank:
     """A search that finds these sections whatever is asked."""
-    return lambda _text, _limit: [(f".knowledge/{path}", n, score) for path, n, score in found]
+    sections = [RankedSection(f".knowledge/{path}", n, score) for path, n, score in found]
+    return lambda _text, _limit: RankedSections(sections, is_about_it)
 
 
 def build(
@@ -47,15 +66,31 @@ def build(
     task: str = "",
     current_files: tuple[str, ...] = (),
     rank: Rank = nothing,
-) -> Pack:
-    """The pack of a new builder."""
-    request = Request(task_type, language, budget, task, current_files)
-    return ContextBuilder(RECIPES, COUNTER).build(documents(files), request, rank, no_deadline())
+) -> PackedContext:
+    """The context of a new builder."""
+    request = ContextRequest(task_type, language, budget, task, current_files)
+    builder = ContextBuilder(RECIPES, COUNTER, LAYERS)
+    return builder.build(page_base(documents(files), rank), request, no_deadline())
 
 
-def topics(pack: Pack) -> list[str]:
-    """The documents of a pack, in order, each once."""
-    return list(dict.fromkeys(source["topic"].split("#")[0] for source in pack.sources))
+def answer_tokens(packed: PackedContext) -> int:
+    """The tokens of the whole answer as a client gets it."""
+    answer = {
+        "context": packed.context,
+        "sections": packed.sections,
+        "token_count": packed.token_count,
+        "load_time_ms": 98765.432,
+        "sources": packed.sources,
+    }
+    answer |= {"omitted": packed.omitted} if packed.omitted else {}
+    answer |= {"note": packed.note} if packed.note else {}
+    answer |= {} if packed.complete else {"complete": False}
+    return COUNTER.count(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))
+
+
+def topics(packed: PackedContext) -> list[str]:
+    """The documents of a context, in order."""
+    return [source["topic"].split("#")[0] for source in packed.sources]
 
 
 def prose(words: int, seed: int = 0) -> str:

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sage.http import TeamServer, addresses_of, bound_sockets, serve_sockets
+from sage.http.auth import Access
+from sage.http.options import HttpOptions
+from sage.http.run import TeamServer, addresses_of, bound_sockets, serve_sockets
+from sage.http.tracing import Tracing
 from sage.knowledge import KnowledgeBase, open_knowledge
-from sage.serving import Door, HttpOptions
 from sage.settings import Settings, load_settings
-from sage.tracing import Tracing
-from tests.processes import clean_environment
+from tests.processes import PATIENCE_SECONDS, clean_environment
 
 NEW = "2026-07-28"
 OLD = "2025-06-18"
@@ -61,7 +62,7 @@ class Client:
         assert self.running is not None
         return self.running[1]
 
-    def raw(self, data: bytes, timeout: float = 10) -> Reply:
+    def raw(self, data: bytes, timeout: float = 120) -> Reply:
         """Send bytes as they are and read one answer."""
         with socket.create_connection((self.address, self.port), timeout) as connection:
             connection.sendall(data)
@@ -146,15 +147,15 @@ def serving(
     def run() -> None:
         try:
             given = HttpOptions(**options)
-            door = Door.at(addresses_of(sockets), given, knowledge.settings)
-            asyncio.run(serve_sockets(knowledge, given, door, sockets, on_ready, Tracing()))
+            access = Access.at(addresses_of(sockets), given, knowledge.settings)
+            asyncio.run(serve_sockets(knowledge, given, access, sockets, on_ready, Tracing()))
         except BaseException as error:
             failure.append(error)
             ready.set()
 
     thread = threading.Thread(target=run)
     thread.start()
-    ready.wait(30)
+    ready.wait(PATIENCE_SECONDS)
     try:
         if failure:
             raise failure[0]
@@ -164,13 +165,13 @@ def serving(
     finally:
         for server in found:
             server.end()
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
         for listening in sockets:
             listening.close()
 
 
 def wait_until_ready(client: Client) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     while client.get("/readyz").status != 200:
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -234,8 +235,8 @@ class Process:
     def stop(self, number: int = signal.SIGTERM) -> int:
         """End it as an operator does; its exit code."""
         self.popen.send_signal(number)
-        code = self.popen.wait(60)
-        self._reader.join(10)
+        code = self.popen.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
         return code
 
     def __enter__(self) -> "Process":
@@ -244,8 +245,8 @@ class Process:
     def __exit__(self, *_: object) -> None:
         if self.popen.poll() is None:
             self.popen.kill()
-        self.popen.wait(60)
-        self._reader.join(10)
+        self.popen.wait(PATIENCE_SECONDS)
+        self._reader.join(PATIENCE_SECONDS)
         assert self.popen.stderr is not None
         self.popen.stderr.close()
 

@@ -32,13 +32,18 @@ def serve_command(root: Path) -> list[str]:
     return [sys.executable, "-m", "sage", "serve", "--root", str(root)]
 
 
+def cache_of(root: Path) -> Path:
+    """The cache folder of a root: beside it, as one within a repository is refused."""
+    return root.with_name(f"{root.name}-cache")
+
+
 def clean_environment(root: Path, **more: str) -> dict[str, str]:
     """The variables of this process without anything that steers SAGE."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SAGE_")}
     return {
         **kept,
         "PYTHONPATH": str(REPOSITORY),
-        "SAGE_CACHE_DIR": str(root / "cache"),
+        "SAGE_CACHE_DIR": str(cache_of(root)),
         **more,
     }
 
@@ -105,7 +110,7 @@ class Process:
         """Close the client's end and wait for the exit code."""
         assert self.popen.stdin is not None
         self.popen.stdin.close()
-        return self.popen.wait(10)
+        return self.popen.wait(PATIENCE_SECONDS)
 
 
 @contextmanager

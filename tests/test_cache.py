@@ -1,10 +1,11 @@
+import contextvars
 import threading
 from collections.abc import Callable
 from functools import partial
 
 import pytest
 
-from sage.cache import Cache
+from sage.cache import Cache, bytes_of, owner
 from sage.deadline import Deadline, no_deadline
 from sage.errors import TimeoutExceeded
 from tests.conftest import Clock
@@ -108,12 +109,12 @@ def test_waiting_for_another_thread_ends_with_the_deadline(clock: Clock) -> None
 
     def compute() -> tuple[str, bool]:
         computing.set()
-        done.wait(60)
+        done.wait(300)
         return "one", True
 
     other = threading.Thread(target=cache.remember, args=("key", compute, no_deadline()))
     other.start()
-    computing.wait(60)
+    computing.wait(300)
     with pytest.raises(TimeoutExceeded, match="no answer within 0 ms"):
         cache.remember("key", value("two"), Deadline(0))
     assert cache.remember("other", value("free"), Deadline(0)) == ("free", False)
@@ -136,3 +137,58 @@ def test_threads_that_come_and_go_leave_the_cache_whole(clock: Clock) -> None:
     for thread in threads:
         thread.join()
     assert cache.hits + cache.misses == 8 * 300
+
+
+def test_values_have_their_own_size_and_one_too_large_is_not_kept(clock: Clock) -> None:
+    cache: Cache[str] = Cache(10, 60, clock, len)
+    cache.put("a", "x" * 6)
+    cache.put("b", "x" * 6)
+    assert cache.peek("a") is None
+    assert cache.peek("b") == "x" * 6
+    assert cache.remember("c", value("x" * 11), no_deadline()) == ("x" * 11, False)
+    assert cache.peek("c") is None
+
+
+def test_a_cache_never_takes_more_than_its_bytes(clock: Clock) -> None:
+    cache: Cache[str] = Cache(100_000, 60, clock, bytes_of)
+    for number in range(1_000):
+        cache.put(("get", number), "x" * (number * 7 % 10_000))
+        assert cache.size_kept <= 100_000
+    assert cache.size_kept > 50_000
+
+
+def test_a_value_that_would_take_the_room_of_many_is_not_kept(clock: Clock) -> None:
+    cache: Cache[str] = Cache(100_000, 60, clock, bytes_of, largest=12_500)
+    cache.put("small", "x")
+    assert cache.remember("large", value("x" * 50_000), no_deadline()) == ("x" * 50_000, False)
+    assert cache.peek("large") is None
+    assert cache.peek("small") == "x"
+
+
+def test_a_bound_in_bytes_does_not_lift_the_one_in_number(clock: Clock) -> None:
+    cache: Cache[str] = Cache(100_000, 60, clock, bytes_of, most_values=4)
+    for number in range(10):
+        cache.put(number, "x")
+    assert sum(cache.peek(number) is not None for number in range(10)) == 4
+
+
+def test_one_owner_fills_no_more_than_half(clock: Clock) -> None:
+    cache: Cache[str] = Cache(100_000, 60, clock, bytes_of, owner_most=50_000)
+
+    def fill(name: str, count: int) -> None:
+        owner.set(name)
+        for number in range(count):
+            cache.put((name, number), "x" * 5_000)
+
+    contextvars.copy_context().run(fill, "modest", 5)
+    contextvars.copy_context().run(fill, "greedy", 1_000)
+    assert all(cache.peek(("modest", number)) for number in range(5))
+    assert cache.peek(("greedy", 999))
+    contextvars.copy_context().run(fill, "third", 5)
+    assert all(cache.peek(("modest", number)) for number in range(5))
+
+
+def test_all_that_a_value_holds_is_counted_once() -> None:
+    text = "x" * 10_000
+    assert 10_000 < bytes_of({"a": [text, text], "b": (text,)}) < 12_000
+    assert bytes_of([text, "y" * 10_000]) > 20_000

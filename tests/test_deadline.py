@@ -43,3 +43,23 @@ def test_cancelled_deadline_is_over_even_without_a_limit() -> None:
     assert deadline.remaining_seconds == 0.0
     with pytest.raises(TimeoutExceeded, match="cancelled"):
         deadline.check()
+
+
+def test_a_part_passes_when_its_share_is_used(clock: Clock) -> None:
+    whole = Deadline(1000, clock)
+    part, short = whole.part(0.7), whole.part(0.7, most_seconds=0.2)
+    clock.tick(0.3)
+    assert (short.expired, part.expired, whole.expired) == (True, False, False)
+    assert part.remaining_seconds == pytest.approx(0.4)
+    clock.tick(0.5)
+    assert (part.expired, whole.expired) == (True, False)
+    assert "1000 ms" in part.message
+
+
+def test_a_part_passes_with_the_whole() -> None:
+    whole = no_deadline()
+    part = whole.part(0.5, most_seconds=1.0)
+    assert part.remaining_seconds is None
+    whole.cancel()
+    assert part.expired
+    assert part.remaining_seconds == 0.0

@@ -1,172 +1,164 @@
-from hypothesis import given
-from hypothesis import strategies as st
+"""What a topic names, as `sage_get_knowledge` is asked for it."""
 
-from sage.answers import Omitted
-from sage.documents import Document, parse_document
-from sage.reading import Part, Reading, read, single_sections, under_heading, whole
-from sage.scrub import clean
-from sage.tokens import TokenCounter
+import re
+from typing import Any
 
+import pytest
 
-def document(text: str, name: str = "a") -> Document:
-    return parse_document(text, f".knowledge/core/{name}.md", "core")
+from sage.deadline import Deadline
+from sage.documents.titles import Titles
+from sage.errors import NotFound
+from sage.knowledge import KnowledgeBase
+from tests.conftest import Base
 
-
-def pages(count: int, words: int = 40) -> list[Part]:
-    return [whole(document(f"# Page {n}\n\n" + "word " * words, f"p{n}")) for n in range(count)]
-
-
-def unread(*topics: str) -> list[Omitted]:
-    return [Omitted(topic=topic, title=topic, tokens=None) for topic in topics]
-
-
-def test_everything_that_fits_comes_whole_under_its_path(counter: TokenCounter) -> None:
-    parts = [whole(document("# A\n\nOne.\n\n", "a")), whole(document("\nTwo.\n", "b"))]
-    reading = read(parts, [], 8_000, counter)
-    content = (
-        "<!-- .knowledge/core/a.md -->\n\n# A\n\nOne.\n\n<!-- .knowledge/core/b.md -->\n\nTwo."
-    )
-    assert reading == Reading(content, counter.count(content), [], True)
+SITE = {
+    "practices/concepts/_index.md": "# Concepts\n\n## Before you begin\n\nIndex.\n",
+    "practices/concepts/workloads/pods.md": (
+        "---\ntitle: Pods\n---\n## Pod lifetime {#pod-lifecycle}\n\nText.\n\n"
+        "## Before you begin\n\nPods.\n"
+    ),
+    "practices/concepts/workloads/index.mdx.md": "# Odd\n",
+    "practices/tasks/debug/README.md": "# Debugging\n",
+    "practices/tasks/run it.md": "# Run it\n",
+    "guidelines/pods.md": "# Our pods\n",
+    "core/only.md": "# The only one\n\n## A heading\n\nText.\n",
+}
 
 
-def test_nothing_at_all_is_a_complete_answer(counter: TokenCounter) -> None:
-    assert read([], [], 1, counter) == Reading("", 0, [], True)
+def paths(knowledge: KnowledgeBase, topic: str) -> list[str]:
+    content = knowledge.get("all", topic)["content"]
+    return re.findall(r"^<!-- \.knowledge/(\S.*?) -->$", content, re.MULTILINE)
 
 
-def test_what_fits_exactly_is_complete_and_one_token_less_is_not(counter: TokenCounter) -> None:
-    parts = pages(3)
-    needed = read(parts, [], 8_000, counter).token_count
-    assert read(parts, [], needed, counter).complete
-    assert not read(parts, [], needed - 1, counter).complete
+@pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ("/docs/concepts/workloads/pods/", "practices/concepts/workloads/pods.md"),
+        (
+            "/docs/concepts/workloads/pods/#pod-lifecycle",
+            "practices/concepts/workloads/pods.md:4-7",
+        ),
+        (
+            "https://example.com/en/docs/concepts/workloads/pods#pod-lifecycle",
+            "practices/concepts/workloads/pods.md:4-7",
+        ),
+        ("../workloads/pods.md#{#pod-lifecycle}", "practices/concepts/workloads/pods.md:4-7"),
+        ("workloads/pods#pod-lifetime", "practices/concepts/workloads/pods.md:4-7"),
+        ("../../concepts/workloads/pods.html", "practices/concepts/workloads/pods.md"),
+        ("/docs/concepts/", "practices/concepts/_index.md"),
+        ("/docs/concepts/#before-you-begin", "practices/concepts/_index.md:3-5"),
+        ("./debug/", "practices/tasks/debug/README.md"),
+        ("../tasks/run%20it.md", "practices/tasks/run it.md"),
+        ("../tasks/run it.md?plain=1", "practices/tasks/run it.md"),
+        ("[[workloads/pods]]", "practices/concepts/workloads/pods.md"),
+        ("[[only|the words shown]]", "core/only.md"),
+        ("[[only#A heading]]", "core/only.md:3-5"),
+        ("![[The only one]]", "core/only.md"),
+        ("[a link](../core/only.md#a-heading)", "core/only.md:3-5"),
+        ("[a link](<../core/only.md> 'title')", "core/only.md"),
+        ("<only.md>", "core/only.md"),
+        ("`core/only.md`", "core/only.md"),
+        ('{{< ref "only.md#a-heading" >}}', "core/only.md:3-5"),
+        ('{{% relref "/core/only" %}}', "core/only.md"),
+        (".knowledge/core/only.md:4-5", "core/only.md:3-5"),
+        ("core/only.md#L4", "core/only.md:3-5"),
+    ],
+)
+def test_link_copied_from_a_page_is_a_topic(base: Base, link: str, found: str) -> None:
+    assert paths(base.open(SITE), link) == [found]
 
 
-def test_cut_answer_holds_whole_documents_in_order_and_the_next_call(
-    counter: TokenCounter,
-) -> None:
-    reading = read(pages(10), [], 300, counter)
-    assert not reading.complete
-    shown = reading.content.count("<!-- ")
-    assert 0 < shown < 10
-    assert reading.content.endswith(
-        f"[Cut here, {10 - shown} more parts. "
-        f'Next: sage_get_knowledge(layer="core", topic="core/p{shown}")]'
-    )
-    assert reading.omitted[0]["topic"] == f"core/p{shown}"
-    assert reading.omitted[0]["title"] == f"Page {shown}"
-    assert reading.omitted[0]["tokens"] == counter.count(f"# Page {shown}\n\n" + "word " * 40)
-
-
-def test_document_that_does_not_fit_is_given_by_its_sections(counter: TokenCounter) -> None:
-    text = "# Big\n\nIntro.\n\n" + "".join(
-        f"## Part {number}\n\n" + "word " * 50 + "\n\n" for number in range(9)
-    )
-    reading = read([whole(document(text))], [], 300, counter)
-    assert reading.content.startswith("<!-- .knowledge/core/a.md:1-4 -->\n\n# Big\n\nIntro.")
-    assert "## Part 1" in reading.content
-    assert 'topic="core/a#part-' in reading.content
-    assert not reading.complete
-
-
-def test_call_for_what_comes_next_needs_no_limit_of_its_own(counter: TokenCounter) -> None:
-    reading = read(pages(2, words=150), [], 300, counter)
-    assert reading.content.count("<!-- ") == 1
-    assert reading.content.endswith('Next: sage_get_knowledge(layer="core", topic="core/p1")]')
-
-
-def test_blank_lines_above_the_first_heading_are_no_part(counter: TokenCounter) -> None:
-    page = document("---\nowner: me\n---\n\n# Title\n\n" + "word " * 90 + "\n\n## More\n")
-    reading = read([whole(page)], [], 60, counter)
-    assert [omitted["topic"] for omitted in reading.omitted] == ["core/a#title"]
-    assert 'topic="core/a#title"' in reading.content
-
-
-def test_section_too_large_for_the_limit_is_named_with_the_limit_it_needs(
-    counter: TokenCounter,
-) -> None:
-    part = whole(document("# Big\n\n" + "word " * 5_000))
-    reading = read([part], [], 100, counter)
-    assert reading.content.startswith("[Cut here, 1 more parts. Next: sage_get_knowledge(")
-    limit = int(reading.content.rpartition("max_tokens=")[2].rstrip(")]"))
-    assert read([part], [], limit, counter).complete
-
-
-def test_limit_of_one_token_names_only_what_was_left_out(counter: TokenCounter) -> None:
-    reading = read(pages(5), [], 1, counter)
-    assert (reading.content, reading.token_count, reading.complete) == ("", 0, False)
-    assert [omitted["topic"] for omitted in reading.omitted] == ["core/p0"]
-
-
-def test_many_tiny_documents_are_cut_where_their_marks_fill_the_limit(
-    counter: TokenCounter,
-) -> None:
-    parts = [whole(document("x", f"p{number}")) for number in range(400)]
-    reading = read(parts, [], 2_000, counter)
-    assert not reading.complete
-    assert 1_500 < reading.token_count <= 1_800
-    assert 50 < reading.content.count("<!-- ") < 400
-
-
-def test_outline_keeps_to_its_share_of_the_limit(counter: TokenCounter) -> None:
-    reading = read(pages(200), [], 1_000, counter)
-    outlined = sum(counter.count(str(omitted)) for omitted in reading.omitted)
-    assert 1 < len(reading.omitted) < 50
-    assert outlined <= 100
-
-
-def test_what_was_not_read_in_time_is_left_out_and_named(counter: TokenCounter) -> None:
-    reading = read(pages(1), unread("core/late", "core/later"), 8_000, counter)
-    assert "# Page 0" in reading.content
-    assert reading.content.endswith('Next: sage_get_knowledge(layer="core", topic="core/late")]')
-    assert not reading.complete
-    assert reading.omitted == unread("core/late", "core/later")
-
-
-def test_nothing_is_counted_when_there_was_no_time_to_load_the_vocabulary() -> None:
-    reading = read([], unread(*"abc"), 8_000, TokenCounter(environment={}))
-    assert reading == Reading("", 0, unread(*"abc"), False)
-
-
-def test_heading_reaches_to_the_next_of_its_level_and_says_its_lines() -> None:
-    part = under_heading(document("# A\n\n## B\n\n### C\n\nx\n\n## D\n"), 1)
-    assert (part.topic, part.title, part.lines) == ("core/a#b", "B", (3, 8))
-    assert part.text == "<!-- .knowledge/core/a.md:3-8 -->\n\n## B\n\n### C\n\nx"
-
-
-def test_sections_of_a_document_cover_it() -> None:
-    parts = single_sections(document("Intro\n\n# A\n\n## B\n"))
-    assert [(part.topic, part.title, part.lines) for part in parts] == [
-        ("core/a", "A", (1, 2)),
-        ("core/a#a", "A", (3, 4)),
-        ("core/a#b", "B", (5, 5)),
+def test_link_with_a_bare_name_means_every_page_of_that_name(base: Base) -> None:
+    assert paths(base.open(SITE), "[[pods]]") == [
+        "guidelines/pods.md",
+        "practices/concepts/workloads/pods.md",
     ]
 
 
-def test_text_leaves_without_what_breaks_a_reader(counter: TokenCounter) -> None:
-    hostile = "# A\r\n\x1b[31mred\x1b[0m \ud800 zero\u200bwidth\x00\r\n"
-    reading = read([whole(document(hostile))], [], 8_000, counter)
-    assert reading.content.endswith("# A\nred \ufffd zerowidth")
-    assert reading.token_count == counter.count(reading.content)
+@pytest.mark.parametrize("link", ["/blog/2020/pods", "[[nowhere]]", "../nowhere/else.md", "/x/#y"])
+def test_link_that_leads_nowhere_is_not_found(base: Base, link: str) -> None:
+    with pytest.raises(NotFound, match="nothing is called"):
+        base.open(SITE).get("all", link)
 
 
-TEXTS = st.lists(
-    st.one_of(
-        st.text(max_size=80),
-        st.lists(st.sampled_from(["# h\n", "## i\n", "word ", "\n", "\r\n", "é漢 ", "\u200b"]))
-        .map("".join)
-        .map(lambda text: text * 3),
-    ),
-    max_size=5,
-)
+def test_unknown_heading_names_the_nearest_of_that_page(base: Base) -> None:
+    with pytest.raises(NotFound) as caught:
+        base.open(SITE).get("all", "workloads/pods#before-we-begin")
+    assert str(caught.value).startswith(
+        "practices/concepts/workloads/pods has no heading 'before-we-begin'; "
+        "nearest: practices/concepts/workloads/pods#before-you-begin"
+    )
 
 
-@given(texts=TEXTS, limit=st.integers(1, 400), late=st.integers(0, 2))
-def test_answer_never_exceeds_its_limit_and_counts_itself_exactly(
-    texts: list[str], limit: int, late: int, counter: TokenCounter
+def test_unknown_topic_names_titles_too(base: Base) -> None:
+    with pytest.raises(
+        NotFound, match=r"nothing is called 'debuging'; nearest: practices/tasks/debug/README"
+    ):
+        base.open(SITE).get("all", "debuging")
+
+
+def test_unknown_name_is_not_found_although_not_every_title_was_read(
+    base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = [whole(document(text, f"p{number}")) for number, text in enumerate(texts)]
-    reading = read(parts, unread(*["core/late"] * late), limit, counter)
-    assert reading.token_count == counter.count(reading.content) <= limit
-    assert clean(reading.content) == reading.content
-    assert reading.complete == (not reading.omitted)
-    if reading.complete:
-        assert reading.content == "\n\n".join(part.text for part in parts)
+    knowledge = base.open(SITE)
+    read = Titles._read
+
+    def read_slowly(titles: Titles, *given: Any) -> tuple[str, ...]:
+        base.clock.tick(0.4)
+        return read(titles, *given)
+
+    monkeypatch.setattr(Titles, "_read", read_slowly)
+    monkeypatch.setattr("sage.knowledge.no_deadline", lambda: Deadline(60_000, base.clock))
+    with pytest.raises(NotFound) as caught:
+        knowledge.get("all", "oddly named")
+    assert str(caught.value) == (
+        "nothing is called 'oddly named' (the titles of 4 pages are not read yet); "
+        'find it with sage_search(query="oddly named")'
+    )
+    assert paths(knowledge, "The only one") == ["core/only.md"]
+
+
+@pytest.mark.parametrize(
+    ("matter", "line"),
+    [
+        ("status: draft", "[Draft: not agreed yet.]"),
+        ("status: resolved", "[Resolved: what it describes is over.]"),
+        ("status: deprecated", "[Deprecated: not for new work.]"),
+        ("superseded_by: new", "[Superseded: no longer in force. Read core/newest instead.]"),
+        ("superseded_by: ./new.md", "[Superseded: no longer in force. Read core/newest instead.]"),
+        (
+            "status: deprecated\nsuperseded_by: core/newest",
+            "[Deprecated: not for new work. Read core/newest instead.]",
+        ),
+        ("superseded_by: RFC 9110", "[Superseded: no longer in force. Read RFC 9110 instead.]"),
+    ],
+)
+def test_page_that_is_not_in_force_says_so_above_its_content(
+    base: Base, matter: str, line: str
+) -> None:
+    knowledge = base.open(
+        {
+            "core/old.md": f"---\n{matter}\n---\n# Old\n\n## Part\n",
+            "core/new.md": "---\nsuperseded_by: newest.md\n---\n# New\n",
+            "core/newest.md": "# Newest\n",
+        }
+    )
+    content = knowledge.get("core", "old")["content"]
+    assert content == f"<!-- .knowledge/core/old.md -->\n\n{line}\n\n# Old\n\n## Part"
+    assert line in knowledge.get("core", "old#part")["content"]
+
+
+def test_pages_that_replace_each_other_lead_nowhere_and_end(base: Base) -> None:
+    pages = {f"core/{a}.md": f"---\nsuperseded_by: {b}\n---\n# {a}\n" for a, b in ("ab", "ba")}
+    assert "Read b instead" in base.open(pages).get("core", "a")["content"].replace("core/", "")
+
+
+def test_titles_that_the_index_knows_are_not_read_again(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.open(SITE).warm()
+    knowledge = base.open()
+    knowledge.search("anything")
+    monkeypatch.setattr(Titles, "_read", lambda *_: pytest.fail("a title was read"))
+    with pytest.raises(NotFound, match="nearest: core/only"):
+        knowledge.get("all", "the onyl one")

@@ -24,7 +24,6 @@ def test_no_configuration_gives_the_defaults(base: Base) -> None:
     assert settings.layers == ("core", "guidelines", "frameworks", "practices")
     assert settings.cache.ttl_seconds == 300
     assert settings.limits.max_file_bytes == 1_000_000
-    assert settings.encoding == "cl100k_base"
     assert settings.config_path is None
     assert settings.knowledge_dir == base.root / ".knowledge"
     assert settings.found_by == "--root"
@@ -33,27 +32,33 @@ def test_no_configuration_gives_the_defaults(base: Base) -> None:
 def test_file_is_read_in_all_its_kinds(base: Base) -> None:
     settings = load(
         base,
-        "layers: [core, team-notes]\nignore: ['*.draft.md']\nencoding: o200k_base\n"
+        "layers: [core, team-notes]\nignore: ['*.draft.md']\n"
         "synonyms: {k8s: kubernetes, db: [database, postgres]}\nrecipes: {coding: {size: 3}}\n"
-        "cache: {ttl_seconds: 5}\nlimits:\n  max_files: 7\n",
+        "check: {stale_months: 5}\nhooks:\n  session: false\n",
     )
     assert settings.layers == ("core", "team-notes")
     assert settings.ignore == ("*.draft.md",)
     assert settings.synonyms == {"k8s": ("kubernetes",), "db": ("database", "postgres")}
     assert settings.recipes == {"coding": {"size": 3}}
-    assert (settings.cache.ttl_seconds, settings.limits.max_files) == (5.0, 7)
+    assert (settings.check.stale_months, settings.hooks.session) == (5, False)
     assert settings.config_path == base.path("sage.yaml")
 
 
 def test_flags_win_over_environment_over_file_over_defaults(base: Base) -> None:
-    base.write({"sage.yaml": "log_level: info\ncache: {ttl_seconds: 1, max_answers: 2}"})
-    environment = {"SAGE_LOG_LEVEL": "error", "SAGE_CACHE_TTL_SECONDS": "2"}
-    flags = {"root": base.root, "log_level": "debug", "encoding": None}
+    base.write({"sage.yaml": "check: {stale_months: 1, max_page_tokens: 9}"})
+    own = base.root / "config" / "sage" / "config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("log_level: info\ncheck: {max_page_tokens: 7}\ncache: {ttl_seconds: 1}\n")
+    environment = {
+        "SAGE_LOG_LEVEL": "error",
+        "SAGE_CACHE_TTL_SECONDS": "2",
+        "XDG_CONFIG_HOME": str(base.root / "config"),
+    }
+    flags = {"root": base.root, "log_level": "debug", "layers": None}
     settings = load_settings(flags, environment, base.root)
     assert settings.log_level == "debug"
     assert settings.cache.ttl_seconds == 2
-    assert settings.cache.max_answers == 2
-    assert settings.encoding == "cl100k_base"
+    assert (settings.check.stale_months, settings.check.max_page_tokens) == (1, 7)
 
 
 def test_environment_of_the_process_is_used_by_default(
@@ -85,7 +90,7 @@ def test_unknown_key_names_the_file_the_key_the_nearest_and_the_allowed(base: Ba
 def test_unknown_key_in_a_group_names_the_keys_of_that_group(base: Base) -> None:
     message = error(base, "cache:\n  ttl: 5\n")
     assert "cache.ttl is not a setting" in message
-    assert "(allowed: cache.max_answers, cache.max_documents, cache.ttl_seconds)" in message
+    assert "(allowed: cache.ttl_seconds)" in message
 
 
 @pytest.mark.parametrize(
@@ -95,13 +100,13 @@ def test_unknown_key_in_a_group_names_the_keys_of_that_group(base: Base) -> None
         ("cache: {ttl_seconds: -1}", "found -1"),
         ("cache: {ttl_seconds: }", "found None"),
         ("cache: 5", "cache: expected a mapping, found 5"),
-        ("encoding: gpt", "encoding: expected one of cl100k_base, o200k_base"),
-        ("layers: core", "layers: expected a list of text, found 'core'"),
-        ("ignore: [1]", "ignore: expected a list of text, found [1]"),
+        ("log_level: loud", "log_level: expected one of debug, info, warning, error"),
+        ("layers: core", "layers: expected a list of at most 50 texts"),
+        ("ignore: [1]", "ignore: expected a list of at most 100 texts"),
         ("- core", "expected a mapping of settings, found list"),
         ("layers: [core", "sage.yaml:1: not valid YAML"),
         ("a: &x 1\nb: *x", "sage.yaml:1: anchors and aliases are not allowed"),
-        ("log_level: info\nlog_level: info", "sage.yaml:2: the key 'log_level' stands twice"),
+        ("log_level: info\nlog_level: info", "sage.yaml:2: the key 'log_level' appears twice"),
         ("1: x", "1 is not a setting"),
     ],
 )
@@ -141,7 +146,7 @@ def test_file_that_is_no_text_is_an_error(base: Base) -> None:
         ("[core, all]", "'all' cannot be a layer"),
         ("[core, a/b]", "'a/b' cannot be a layer"),
         ("[core, '']", "'' cannot be a layer"),
-        ("[core, Core]", "a layer stands twice"),
+        ("[core, Core]", "a layer appears twice"),
     ],
 )
 def test_layers_are_names_of_single_folders(base: Base, layers: str, words: str) -> None:
@@ -186,7 +191,7 @@ def test_settings_of_any_size_are_refused_before_they_are_read(tmp_path: Path) -
     file.parent.mkdir()
     with file.open("wb") as opened:
         opened.truncate(1 << 40)
-    with pytest.raises(ConfigError, match="more than 262144 bytes"):
+    with pytest.raises(ConfigError, match="more than 65536 bytes"):
         load_settings({"root": tmp_path}, {})
 
 
@@ -215,3 +220,82 @@ def test_a_layer_that_a_variable_names_wrongly_is_not_blamed_on_the_file(base: B
     environment = {**base.environment, "SAGE_LAYERS": "core,../secret"}
     with pytest.raises(ConfigError, match=r"^SAGE_LAYERS: '\.\./secret' cannot be a layer"):
         load_settings({"root": base.root}, environment, base.root)
+
+
+OPERATORS = sorted(one.key for one in declared_settings() if one.is_operators)
+
+
+def test_what_the_operator_decides_is_a_known_list() -> None:
+    assert OPERATORS == [
+        "cache.ttl_seconds",
+        "check.ignore_safety",
+        "hooks.session_timeout_ms",
+        "hooks.timeout_ms",
+        "limits.call_timeout_ms",
+        "limits.max_file_bytes",
+        "limits.max_files",
+        "log_level",
+    ]
+
+
+def as_yaml(key: str, value: object) -> str:
+    group, _, name = key.rpartition(".")
+    return f"{group}: {{{name}: {value}}}\n" if group else f"{name}: {value}\n"
+
+
+@pytest.mark.parametrize("key", OPERATORS)
+def test_a_repository_cannot_decide_what_is_the_operators(base: Base, key: str) -> None:
+    setting = next(one for one in declared_settings() if one.key == key)
+    text = as_yaml(key, str(setting.default).lower())
+    told = error(base, text)
+    assert f".knowledge/sage.yaml: {key} is for whoever runs SAGE" in told
+    assert setting.variable in told
+    operators = base.root / "operators.yaml"
+    operators.write_text(text)
+    assert load(base, "", SAGE_CONFIG=str(operators)).config_path == operators
+
+
+def test_a_repository_cannot_have_its_queries_logged(base: Base) -> None:
+    assert "log_level is for whoever runs SAGE" in error(base, "log_level: debug\n")
+    base.path("sage.yaml").unlink()
+    assert load(base, SAGE_LOG_LEVEL="debug").log_level == "debug"
+
+
+def test_a_repository_cannot_keep_a_check_from_failing(base: Base) -> None:
+    assert "a repository cannot set never" in error(base, "check: {fail_on: never}\n")
+    assert load(base, "check: {fail_on: warning}\n").check.fail_on == "warning"
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            f"synonyms: {{a: [{', '.join(f'w{n}' for n in range(7_000))}]}}",
+            "of at most 2,000 words",
+        ),
+        (f"synonyms: {{a: [{', '.join(f'w{n}' for n in range(21))}]}}", "21 words, at most 20"),
+        (f"synonyms: {{a: [{'w' * 201}]}}", "each of up to 200 characters"),
+        (f"ignore: [{', '.join(f'a{n}*b*c*' for n in range(101))}]", "at most 100 texts"),
+        (f"ignore: ['{'a*' * 60}']", "each of up to 100 characters"),
+        (f"layers: [{', '.join(f'l{n}' for n in range(51))}]", "at most 50 texts"),
+        (f"recipes: {{coding: {{words: [{', '.join(['w'] * 1_001)}]}}}}", "at most 1,000 parts"),
+        (f"check: {{ignore: [{', '.join(['w'] * 101)}]}}", "at most 100 texts"),
+        ("page: {edit_url: 'javascript:alert(1)'}", "page.edit_url: expected an address"),
+    ],
+)
+def test_what_a_repository_sets_is_bounded(base: Base, config: str, words: str) -> None:
+    assert words in error(base, config)
+
+
+def test_a_repository_names_a_model_but_never_a_path(tmp_path: Path) -> None:
+    (tmp_path / ".knowledge").mkdir()
+    config = tmp_path / ".knowledge" / "sage.yaml"
+    config.write_text("search: {model: multilingual, semantic: off}\n")
+    settings = load_settings({"root": tmp_path}, {})
+    assert (settings.search.model, settings.search.semantic) == ("multilingual", "off")
+    config.write_text("search: {model: /tmp/model}\n")
+    with pytest.raises(ConfigError, match="a repository can name a model, not a path"):
+        load_settings({"root": tmp_path}, {})
+    config.unlink()
+    operators = load_settings({"root": tmp_path}, {"SAGE_SEARCH_MODEL": "/tmp/model"})
+    assert operators.search.model == "/tmp/model"

@@ -1,8 +1,9 @@
 import base64
 import gzip
 import hashlib
+import os
+import tempfile
 import threading
-from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
-from sage import tokens
+from sage import token_counter as tokens
 from sage.deadline import Deadline, no_deadline
-from sage.documents import parse_document
+from sage.documents.document import parse_document
 from sage.errors import SageError
-from sage.tokens import ESTIMATE, TokenCounter
+from sage.token_counter import ESTIMATE, TokenCounter
 
 
 def vocabulary() -> bytes:
@@ -66,12 +67,10 @@ def test_count_is_exactly_tiktokens(
     assert counter.count(text) == len(reference.encode(text, disallowed_special=()))
 
 
-@pytest.mark.parametrize("name", sorted(tokens._VOCABULARIES))
-def test_patterns_and_hashes_are_those_tiktoken_publishes(name: str) -> None:
-    ours, theirs = tokens._VOCABULARIES[name], published(name)
-    assert tokens._PATTERNS[name] == theirs["pat_str"]
-    assert ours[0] == theirs["hash"]
-    assert ours[1] == hashlib.sha1(theirs["url"].encode()).hexdigest()
+def test_pattern_and_hash_are_those_tiktoken_publishes() -> None:
+    theirs = published("cl100k_base")
+    assert theirs["pat_str"] == tokens._PATTERN
+    assert theirs["hash"] == tokens._SHA256
 
 
 @pytest.mark.parametrize("character", ["a", " ", "\n"])
@@ -107,7 +106,7 @@ def test_long_text_without_such_runs_is_counted_exactly(
 
 
 def test_nothing_is_loaded_before_something_is_counted() -> None:
-    counter = TokenCounter(environment={})
+    counter = TokenCounter()
     assert [counter.encoding, counter.encoding] == ["cl100k_base"] * 2
     before = counter.loaded
     counter.count("x")
@@ -115,8 +114,8 @@ def test_nothing_is_loaded_before_something_is_counted() -> None:
     assert counter.encoding == "cl100k_base"
 
 
-def test_encoding_without_a_vocabulary_is_estimated_and_says_so(tmp_path: Path) -> None:
-    counter = TokenCounter("o200k_base", {"TIKTOKEN_CACHE_DIR": str(tmp_path)})
+def test_without_a_vocabulary_the_count_is_an_estimate_and_says_so() -> None:
+    counter = TokenCounter(lambda: None)
     assert counter.encoding == ESTIMATE
     assert counter.count("é漢\ud800") == 2 + 3 + 3
     assert counter.encoding == ESTIMATE
@@ -124,29 +123,27 @@ def test_encoding_without_a_vocabulary_is_estimated_and_says_so(tmp_path: Path) 
 
 @given(text=st.text(max_size=200))
 def test_estimate_never_undercounts(text: str, reference: tiktoken.Encoding) -> None:
-    estimate = TokenCounter("o200k_base", {"TIKTOKEN_CACHE_DIR": "/nonexistent"}).count(text)
-    assert estimate >= len(reference.encode_ordinary(text))
-
-
-def test_vocabulary_in_the_cache_directory_is_used_when_its_hash_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tokens, "_bundled", lambda: None)
-    (tmp_path / tokens._VOCABULARIES["cl100k_base"][1]).write_bytes(vocabulary())
-    counter = TokenCounter(environment={"TIKTOKEN_CACHE_DIR": str(tmp_path)})
-    assert counter.count("hello world") == 2
-    assert counter.encoding == "cl100k_base"
+    assert TokenCounter(lambda: None).count(text) >= len(reference.encode_ordinary(text))
 
 
 @pytest.mark.parametrize("data", [b"", b"IQ== 0\n", b"not a vocabulary"])
-def test_vocabulary_with_another_hash_is_never_given_to_tiktoken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
-) -> None:
-    monkeypatch.setattr(tokens, "_bundled", lambda: data)
-    (tmp_path / tokens._VOCABULARIES["cl100k_base"][1]).write_bytes(data)
-    counter = TokenCounter(environment={"DATA_GYM_CACHE_DIR": str(tmp_path)})
+def test_vocabulary_with_another_hash_is_never_given_to_tiktoken(data: bytes) -> None:
+    counter = TokenCounter(lambda: data)
     assert counter.count("hello world") == len("hello world")
     assert counter.encoding == ESTIMATE
+
+
+def test_nothing_is_read_from_shared_temporary_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR", "TMPDIR"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    name = hashlib.sha1(published("cl100k_base")["url"].encode()).hexdigest()
+    for folder in (tmp_path, tmp_path / "data-gym-cache"):
+        folder.mkdir(exist_ok=True)
+        os.mkfifo(folder / name)  # reading it would wait for ever
+    assert TokenCounter(read=lambda: None).encoding == ESTIMATE
 
 
 @pytest.mark.parametrize("packed", [None, b"", b"no gzip", gzip.compress(b"x" * 999, mtime=0)[:-9]])
@@ -157,8 +154,7 @@ def test_damaged_package_data_is_as_good_as_none(
     if packed is not None:
         (tmp_path / "data" / "cl100k_base.tiktoken.gz").write_bytes(packed)
     monkeypatch.setattr(resources, "files", lambda _: tmp_path)
-    empty = {"TIKTOKEN_CACHE_DIR": str(tmp_path)}
-    assert TokenCounter(environment=empty).encoding == ESTIMATE
+    assert TokenCounter().encoding == ESTIMATE
 
 
 def test_slice_is_counted_once_per_document(counter: TokenCounter) -> None:
@@ -169,26 +165,24 @@ def test_slice_is_counted_once_per_document(counter: TokenCounter) -> None:
     assert counter.count_slice(document, 0, 7) == 99
 
 
-def test_vocabulary_is_loaded_once_by_many_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads: list[str] = []
-    load = tokens._load
+def test_vocabulary_is_loaded_once_by_many_threads() -> None:
+    loads: list[bytes | None] = []
 
-    def note(name: str, environment: Mapping[str, str]) -> tiktoken.Encoding | None:
-        loads.append(name)
-        return load(name, environment)
+    def note() -> bytes | None:
+        loads.append(vocabulary())
+        return loads[-1]
 
-    monkeypatch.setattr(tokens, "_load", note)
-    counter = TokenCounter(environment={})
+    counter = TokenCounter(note)
     threads = [threading.Thread(target=counter.count, args=("x",)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert loads == ["cl100k_base"]
+    assert len(loads) == 1
 
 
 def test_counter_is_ready_by_a_far_deadline_and_without_one() -> None:
-    counter = TokenCounter(environment={})
+    counter = TokenCounter()
     assert counter.ready_by(Deadline(60_000))
     assert counter.loaded
     assert counter.ready_by(no_deadline())
@@ -199,8 +193,8 @@ def test_counter_is_not_ready_by_a_deadline_that_passes_first(
 ) -> None:
     may_load = threading.Event()
     load = tokens._load
-    monkeypatch.setattr(tokens, "_load", lambda *given: (may_load.wait(60), load(*given))[1])
-    counter = TokenCounter(environment={})
+    monkeypatch.setattr(tokens, "_load", lambda *given: (may_load.wait(300), load(*given))[1])
+    counter = TokenCounter()
     assert not counter.ready_by(Deadline(0))
     may_load.set()
     assert counter.ready_by(Deadline(60_000))
@@ -210,20 +204,20 @@ def test_blanks_in_two_runs_are_counted_at_once(counter: TokenCounter) -> None:
     assert counter.count(" " * 499_999 + "a" + " " * 450_000 + "b") > 1_000
 
 
-def test_a_vocabulary_that_cannot_be_read_now_is_read_by_the_next_count(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    counter = TokenCounter(environment={})
+def test_a_vocabulary_that_cannot_be_read_now_is_read_by_the_next_count() -> None:
+    failing = [True]
 
-    def fail(*_: object) -> bytes:
-        raise OSError(24, "Too many open files")
+    def read() -> bytes:
+        if failing:
+            raise OSError(24, "Too many open files")
+        return vocabulary()
 
-    with monkeypatch.context() as patched:
-        patched.setattr(tokens, "_bundled", fail)
-        assert counter.encoding == "cl100k_base"
-        assert not counter.ready_by(Deadline(60_000))
-        with pytest.raises(SageError, match="cannot be read now: Too many open files; ask again"):
-            counter.count("words")
+    counter = TokenCounter(read)
+    assert counter.encoding == "cl100k_base"
+    assert not counter.ready_by(Deadline(60_000))
+    with pytest.raises(SageError, match="cannot be read now: Too many open files; ask again"):
+        counter.count("words")
+    failing.clear()
     assert counter.count("two words") == 2
 
 
@@ -234,4 +228,4 @@ def test_without_a_thread_to_be_had_the_vocabulary_is_loaded_at_once(
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", fail)
-    assert TokenCounter(environment={}).ready_by(Deadline(60_000))
+    assert TokenCounter().ready_by(Deadline(60_000))

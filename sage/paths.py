@@ -7,10 +7,11 @@ from pathlib import Path
 from sage.errors import ConfigError
 
 KNOWLEDGE_DIR = ".knowledge"
+CONFIG_FILE = "sage.yaml"
 
 
 def find_root(flag: object, environment: Mapping[str, str], working_dir: Path) -> tuple[Path, str]:
-    """The repository that holds `.knowledge`, and how it was found."""
+    """The repository that holds `.knowledge` or `sage.yaml`, and how it was found."""
     if flag:
         return _given_root(flag, "--root", working_dir), "--root"
     if environment.get("SAGE_ROOT"):
@@ -21,13 +22,21 @@ def find_root(flag: object, environment: Mapping[str, str], working_dir: Path) -
         starts.insert(0, (project, "CLAUDE_PROJECT_DIR"))
     for start, how in starts:
         for folder in (start, *start.parents):
-            if (folder / KNOWLEDGE_DIR).is_dir():
+            if is_root(folder):
                 return folder.resolve(), how
     looked = " and ".join(f"{start} ({how})" for start, how in starts)
     raise ConfigError(
-        f"no {KNOWLEDGE_DIR} folder in or above {looked}; "
+        f"no {KNOWLEDGE_DIR} folder and no {CONFIG_FILE} in or above {looked}; "
         f"go to your repository, name it with --root PATH or SAGE_ROOT, or run: sage init"
     )
+
+
+def is_root(folder: Path) -> bool:
+    """Whether a folder holds a knowledge base, or settings that map one."""
+    if (folder / KNOWLEDGE_DIR).is_dir():
+        return True
+    # The settings of a knowledge base lie in its folder, which is no repository of its own.
+    return folder.name != KNOWLEDGE_DIR and (folder / CONFIG_FILE).is_file()
 
 
 def find_cache_dir(environment: Mapping[str, str]) -> Path:
@@ -39,6 +48,16 @@ def find_cache_dir(environment: Mapping[str, str]) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("sage", appauthor=False)
+
+
+def find_user_config(environment: Mapping[str, str]) -> Path:
+    """The user's own settings for every knowledge base: `config.yaml` in their config folder."""
+    given = Path(environment.get("XDG_CONFIG_HOME", ""))
+    if given.is_absolute():
+        return given / "sage" / "config.yaml"
+    from platformdirs import user_config_path
+
+    return user_config_path("sage", appauthor=False) / "config.yaml"
 
 
 def find_token_file() -> Path:
@@ -69,11 +88,11 @@ def _given_root(given: object, how: str, working_dir: Path) -> Path:
     root = located(given, working_dir)
     if root.name == KNOWLEDGE_DIR and root.is_dir():
         root = root.parent
-    if (root / KNOWLEDGE_DIR).is_dir():
+    if is_root(root):
         return root.resolve()
     if not root.is_dir():
         raise ConfigError(f"{how} names {given}, which is not a folder")
     raise ConfigError(
-        f"{how} names {given}, which holds no {KNOWLEDGE_DIR} folder; "
+        f"{how} names {given}, which holds no {KNOWLEDGE_DIR} folder and no {CONFIG_FILE}; "
         f"name the repository that does, or run: sage init --root {given}"
     )

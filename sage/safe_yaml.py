@@ -43,6 +43,41 @@ def load_yaml(text: str, max_bytes: int = MAX_BYTES) -> object:
         raise YamlError(f"not valid YAML: {str(error).splitlines()[0]}") from error
 
 
+def value_places(text: str) -> list[tuple[str, int, int]]:
+    """The keys of a mapping with the place of each value: where it begins and ends in the text.
+
+    Nothing is built, so that anchors and values of any kind do no harm.
+
+    Raises:
+        YamlError: syntax, size, or not a mapping.
+    """
+    if len(text) > MAX_BYTES:
+        raise YamlError(f"more than {MAX_BYTES} characters of YAML")
+    places: list[tuple[str, int, int]] = []
+    try:
+        depth, key, start = 0, None, 0
+        for event in yaml.parse(text, Loader=_Base):
+            opens = isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth == 0 and isinstance(event, (yaml.ScalarEvent, yaml.SequenceStartEvent)):
+                raise YamlError("not `key: value`")
+            is_node = opens or isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent))
+            if depth == 1 and is_node and key is None:
+                key = str(getattr(event, "value", ""))
+                start = -1
+            elif depth == 1 and key is not None:
+                start = event.start_mark.index if start < 0 else start
+                if not opens:
+                    places.append((key, start, event.end_mark.index))
+                    key = None
+            depth += opens
+    except yaml.MarkedYAMLError as error:
+        raise YamlError(_sentence(error), _line(error, text)) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise error if isinstance(error, YamlError) else YamlError("not valid YAML") from error
+    return places
+
+
 def _refuse_bombs(text: str) -> None:
     """Look at the events before anything is built.
 
@@ -76,7 +111,7 @@ class _Loader(_Base):  # type: ignore[misc]  # the base is chosen at run time
                 raise YamlError("a key must be text", key_node.start_mark.line + 1)
             if key_node.value in seen:
                 line = key_node.start_mark.line + 1
-                raise YamlError(f"the key {key_node.value!r} stands twice", line)
+                raise YamlError(f"the key {key_node.value!r} appears twice", line)
             seen.add(key_node.value)
         return dict(super().construct_mapping(node, deep=deep))
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from sage.deadline import Deadline
-from sage.documents import Document
-from sage.files import SourceFile
-from sage.finding import Found
-from sage.library import Library, Loaded
-from sage.searching import SearchEngine
+from sage.documents.document import Document
+from sage.documents.files import SourceFile
+from sage.documents.library import Library, Loaded
+from sage.search.engine import SearchEngine, Snapshot
+from sage.search.found import Found
 from tests.conftest import Base
 
 
@@ -16,13 +16,13 @@ def count_words(document: Document, start: int, end: int) -> int:
     return len(document.body[start:end].split())
 
 
-class Searcher:
+class IndexedBase:
     """What a knowledge base does with an engine, in the open."""
 
     def __init__(self, base: Base, **flags: object) -> None:
         self.settings = base.settings(**flags)
         self.library = Library(self.settings, base.clocks)
-        self.engine = SearchEngine(self.settings, count_words)
+        self.engine = SearchEngine(self.settings, count_words, lambda _: False)
         self.loaded: list[str] = []
 
     def files(self) -> list[SourceFile]:
@@ -31,17 +31,16 @@ class Searcher:
 
     def update(
         self, deadline: Deadline | None = None, progress: Callable[[int, int], None] | None = None
-    ) -> None:
-        self.engine.update(self.files(), self.look_up, deadline or Deadline(), progress)
+    ) -> Snapshot:
+        return self.engine.update(self.files(), self.look_up, deadline or Deadline(), progress)
 
     def look_up(self, source: SourceFile) -> Loaded:
         self.loaded.append(source.path)
         return self.library.look_up(source, Deadline())
 
     def search(self, query: str, limit: int = 10, layers: tuple[str, ...] | None = None) -> Found:
-        self.update()
-        return self.engine.search(query, limit=limit, layers=layers, deadline=Deadline())
+        return self.update().search(query, limit=limit, layers=layers, deadline=Deadline())
 
     def paths(self, query: str, **options: object) -> list[str]:
         found = self.search(query, **options)  # type: ignore[arg-type]
-        return [result["path"].removeprefix(".knowledge/") for result in found.results]
+        return [result.path.removeprefix(".knowledge/") for result in found.sections]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sage.yamltext import YamlError, load_yaml
+from sage.safe_yaml import MAX_BYTES, YamlError, load_yaml, value_places
 
 YAMLISH = st.text(alphabet="ab:-[]{}#&*!|>'\"%@`?,~ \n\t0123.\r\\\ufeff\x85\u2028", max_size=60)
 
@@ -66,9 +66,9 @@ def test_merge_key_is_an_ordinary_key() -> None:
         ("a: 1\nb: *x", "anchors and aliases are not allowed", 2),
         ("a: !!python/object:os.system x", "tags such as !!set are not allowed", 1),
         ("a: 1\nb: !!set {x}", "tags such as !!set are not allowed", 2),
-        ("a: 1\n\na: 2", "the key 'a' stands twice", 3),
-        ("a:\n  b: 1\n  b: 2", "the key 'b' stands twice", 3),
-        ("1: a\n'1': b", "the key '1' stands twice", 2),
+        ("a: 1\n\na: 2", "the key 'a' appears twice", 3),
+        ("a:\n  b: 1\n  b: 2", "the key 'b' appears twice", 3),
+        ("1: a\n'1': b", "the key '1' appears twice", 2),
         ("? [a]\n: 1", "a key must be text", 1),
         ("? {a: 1}\n: 1", "a key must be text", 1),
         ("a: [1", "not valid YAML", 1),
@@ -129,3 +129,24 @@ def test_any_text_is_a_value_or_a_yaml_error(text: str) -> None:
         return
     assert str(refused)
     assert 0 <= refused.line <= max(1, len(text.splitlines()))
+
+
+def test_the_places_of_values_are_those_of_the_text() -> None:
+    text = "title: A page\ntags: [a, b]\nowner: {name: ann}\n"
+    found = {key: text[start:end] for key, start, end in value_places(text)}
+    assert (found["title"], found["tags"]) == ("A page", "[a, b]")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: " + "x" * MAX_BYTES, "characters of YAML"),
+        ("just words", "not `key: value`"),
+        ("- a\n- b", "not `key: value`"),
+        ("a: [", "expected"),
+        ("a: \x00", "not valid YAML"),
+    ],
+)
+def test_a_text_without_places_is_refused(text: str, message: str) -> None:
+    with pytest.raises(YamlError, match=message):
+        value_places(text)

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from sage.errors import ConfigError
-from sage.places import find_cache_dir, find_root, find_token_file, here
+from sage.paths import find_cache_dir, find_root, find_token_file, here
 
 
 def repository(folder: Path) -> Path:
@@ -127,3 +127,10 @@ def test_a_working_directory_that_may_not_be_seen_is_the_top(
 
     monkeypatch.setattr(Path, "cwd", hidden)
     assert here() == Path("/")
+
+
+def test_the_folder_of_a_knowledge_base_is_no_root_of_its_own(tmp_path: Path) -> None:
+    inside = tmp_path / ".knowledge" / "core"
+    inside.mkdir(parents=True)
+    (tmp_path / ".knowledge" / "sage.yaml").write_text("layers: [core]\n")
+    assert find_root(None, {}, inside)[0] == tmp_path.resolve()

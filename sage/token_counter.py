@@ -1,25 +1,22 @@
 """tiktoken's home: exact token counts, offline, for any text.
 
-The vocabulary of cl100k_base is package data, so nothing is ever downloaded. Without a
-vocabulary the count is the number of UTF-8 bytes, the only estimate that never undercounts.
+The vocabulary of cl100k_base is package data: nothing is ever downloaded, and nothing is read
+from folders that others share. Without it the count is the number of UTF-8 bytes, the only estimate
+that never undercounts.
 """
 
-import base64
 import gzip
 import hashlib
-import os
 import re
-import tempfile
 import threading
 import zlib
-from collections.abc import Mapping
+from binascii import a2b_base64
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sage.deadline import Deadline
-from sage.documents import Document
 from sage.errors import SageError
 
 if TYPE_CHECKING:
@@ -35,51 +32,27 @@ _MANY_BLANKS = 500_000
 _LONG_BLANK = re.compile(rf"(?<!\s)\s{{{_MANY_BLANKS}}}")
 _PIECE = 100_000
 
-# sha256 of each vocabulary and the name under which tiktoken keeps it in its cache directory.
-_VOCABULARIES = {
-    "cl100k_base": (
-        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    ),
-    "o200k_base": (
-        "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
-        "fb374d419588a4632f3f557e76b4b70aebbca790",
-    ),
-    "p50k_base": (
-        "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069",
-        "ec7223a39ce59f226a68acc30dc1af2788490e15",
-    ),
-    "r50k_base": (
-        "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930",
-        "0ea1e91bbb3a60f729a8dc8f777fd2fc07cd8df4",
-    ),
-}
-_LEGACY_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-_PATTERNS = {
-    "cl100k_base": (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
-        r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-    ),
-    "o200k_base": (
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+"
-        r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
-    "p50k_base": _LEGACY_PATTERN,
-    "r50k_base": _LEGACY_PATTERN,
-}
+_SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+)
+
+
+class Countable(Protocol):
+    """A text that remembers the counts of its parts."""
+
+    @property
+    def body(self) -> str: ...
+    @property
+    def counts(self) -> dict[tuple[int, int], int]: ...
 
 
 class TokenCounter:
     """Counts tokens; the vocabulary is loaded by the first count, once."""
 
-    def __init__(
-        self, encoding: str = BUNDLED, environment: Mapping[str, str] | None = None
-    ) -> None:
-        self._name = encoding
-        self._environment = os.environ if environment is None else environment
+    def __init__(self, read: Callable[[], bytes | None] | None = None) -> None:
+        self._read = read or bundled
         self._lock = threading.Lock()
         self._loaded = False
         self._available: bool | None = None
@@ -89,11 +62,11 @@ class TokenCounter:
     def encoding(self) -> str:
         """What counts: the name of the encoding, or of the estimate in its place."""
         if self._loaded:
-            return self._name if self._tiktoken else ESTIMATE
+            return BUNDLED if self._tiktoken else ESTIMATE
         with self._lock:
             if self._available is None:
-                self._available = _is_available(self._name, self._environment)
-        return self._name if self._available is not False else ESTIMATE
+                self._available = _is_available(self._read)
+        return BUNDLED if self._available is not False else ESTIMATE
 
     @property
     def loaded(self) -> bool:
@@ -125,7 +98,7 @@ class TokenCounter:
         pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
         return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
 
-    def count_slice(self, document: Document, start: int, end: int) -> int:
+    def count_slice(self, document: Countable, start: int, end: int) -> int:
         """The tokens of a part of a document's body, counted once per document."""
         known = document.counts.get((start, end))
         if known is None:
@@ -137,7 +110,7 @@ class TokenCounter:
             with self._lock:
                 if not self._loaded:
                     try:
-                        self._tiktoken = _load(self._name, self._environment)
+                        self._tiktoken = _load(self._read)
                     except OSError as error:
                         # Counted by bytes instead, what is counted once would stay wrong.
                         reason = f"the vocabulary cannot be read now: {error.strerror}"
@@ -146,51 +119,40 @@ class TokenCounter:
         return self._tiktoken
 
 
-def _is_available(name: str, environment: Mapping[str, str]) -> bool | None:
+def _is_available(read: Callable[[], bytes | None]) -> bool | None:
     """Whether there is a vocabulary; None when that cannot be found out now."""
     try:
-        return _vocabulary(name, environment) is not None
+        return _vocabulary(read) is not None
     except OSError:
         return None
 
 
-def _load(name: str, environment: Mapping[str, str]) -> "tiktoken.Encoding | None":
-    data = _vocabulary(name, environment)
+def _load(read: Callable[[], bytes | None]) -> "tiktoken.Encoding | None":
+    data = _vocabulary(read)
     if data is None:
         return None
     # Importing it costs 20 ms that a call which counts nothing does not need.
     import tiktoken
 
     fields = data.split()
-    ranks = dict(zip(map(base64.b64decode, fields[::2]), map(int, fields[1::2]), strict=True))
+    # Not base64.b64decode: its checks in Python take longer than all the rest of this.
+    ranks = dict(zip(map(a2b_base64, fields[::2]), map(int, fields[1::2]), strict=True))
     # Built directly: tiktoken's own loader would go to the network for a missing file.
     return tiktoken.Encoding(
-        name=name, pat_str=_PATTERNS[name], mergeable_ranks=ranks, special_tokens={}
+        name=BUNDLED, pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={}
     )
 
 
-def _vocabulary(name: str, environment: Mapping[str, str]) -> bytes | None:
+def _vocabulary(read: Callable[[], bytes | None]) -> bytes | None:
     """The vocabulary's bytes, only when they are the right ones."""
-    digest, cached_as = _VOCABULARIES[name]
-    data = _bundled() if name == BUNDLED else None
-    if data is None or hashlib.sha256(data).hexdigest() != digest:
-        data = _cached(cached_as, environment)
-    if data is None or hashlib.sha256(data).hexdigest() != digest:
-        return None
-    return data
+    data = read()
+    return data if data is not None and hashlib.sha256(data).hexdigest() == _SHA256 else None
 
 
-def _bundled() -> bytes | None:
+def bundled() -> bytes | None:
+    """The bytes of the vocabulary that is part of the package."""
     try:
         packed = resources.files("sage").joinpath("data", f"{BUNDLED}.tiktoken.gz").read_bytes()
         return gzip.decompress(packed)
     except (FileNotFoundError, gzip.BadGzipFile, EOFError, zlib.error):
-        return None
-
-
-def _cached(name: str, environment: Mapping[str, str]) -> bytes | None:
-    folder = environment.get("TIKTOKEN_CACHE_DIR") or environment.get("DATA_GYM_CACHE_DIR")
-    try:
-        return Path(folder or Path(tempfile.gettempdir(), "data-gym-cache"), name).read_bytes()
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None

@@ -1,12 +1,13 @@
 """What may leave in a string."""
 
 import json
+import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sage.scrub import clean, clean_value, is_clean
+from sage.sanitize import Form, clean, clean_value, is_clean, json_text, normal_form
 
 HARMLESS = [
     "",
@@ -104,3 +105,36 @@ def test_every_string_of_a_value_is_cleaned_keys_included() -> None:
 def test_a_megabyte_of_openings_takes_no_longer_than_its_length() -> None:
     assert clean("\x1b]" * 500_000) == "]" * 500_000
     assert clean("\x1b[" * 300_000) == "[" * 300_000
+
+
+WORDS = st.lists(st.text(max_size=40), max_size=8).map(" ".join)
+
+
+@given(text=WORDS, form=st.sampled_from(["NFC", "NFKC", "NFKD"]))
+def test_text_has_the_form_that_unicode_gives_it(text: str, form: Form) -> None:
+    many = " ".join([text] * 20)
+    assert normal_form(form, many) == unicodedata.normalize(form, many)
+
+
+def test_accents_without_end_are_sorted_in_pieces() -> None:
+    accents = "\u0336\u0315" * 250_000
+    assert len(normal_form("NFKD", f"z{accents}")) == 500_001
+
+
+UNSEEN = "\x00\x1b[31m\x7f\x9b\u200b\u202e\u2066\ufeff\ufe0f\u2028\U000e0041\U000e0001\ud800"
+
+
+def test_json_for_a_terminal_holds_nothing_unseen_and_means_the_same() -> None:
+    value = {f"k{UNSEEN}": [UNSEEN, "é漢 \U0001f600 \t\n", 1.5, None]}
+    for indent in (None, 2):
+        text = json_text(value, indent)
+        assert json.loads(text) == value
+        assert not set(UNSEEN) & set(text) - set("[31m")
+        assert "é漢 \U0001f600" in text
+
+
+@given(value=st.recursive(st.text() | st.integers(), lambda one: st.lists(one, max_size=3)))
+def test_json_of_any_value_is_read_back_and_shows_no_control(value: object) -> None:
+    text = json_text(value, indent=2)
+    assert json.loads(text) == value
+    assert not [c for c in text if unicodedata.category(c) in ("Cc", "Cs") and c != "\n"]

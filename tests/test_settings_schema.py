@@ -1,16 +1,18 @@
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from sage.schema import (
+from sage.errors import did_you_mean
+from sage.settings_schema import (
     Setting,
     TextLists,
     Tree,
     assembled,
     declare,
     declared_in,
-    nearest,
 )
+from sage.values import Values
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,8 @@ class Outer:
     inner: Inner = field(default_factory=Inner)
 
 
-def setting(kind: str, **bounds: float) -> Setting:
-    return Setting("group.key", kind, None, "", **bounds)  # type: ignore[arg-type]
+def setting(kind: str, **bounds: Any) -> Setting:
+    return Setting("group.key", None, "", Values(kind, **bounds))
 
 
 @pytest.mark.parametrize(
@@ -36,16 +38,16 @@ def setting(kind: str, **bounds: float) -> Setting:
         ("boolean", True, True),
         ("integer", 3, 3),
         ("number", 3, 3.0),
-        ("text", "x", "x"),
-        ("list", ["a", "b"], ("a", "b")),
+        ("string", "x", "x"),
+        ("array", ["a", "b"], ("a", "b")),
         ("lists", {"a": "b", "c": ["d", "e"]}, {"a": ("b",), "c": ("d", "e")}),
-        ("tree", {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ("object", {"a": {"b": 1}}, {"a": {"b": 1}}),
     ],
 )
 def test_right_value_comes_back_in_its_final_type(
     kind: str, value: object, expected: object
 ) -> None:
-    checked = setting(kind).checked(value)
+    checked = setting(kind).values.checked(value)
     assert checked == expected
     assert type(checked) is type(expected)
 
@@ -59,27 +61,27 @@ def test_right_value_comes_back_in_its_final_type(
         ("integer", "1"),
         ("number", True),
         ("number", None),
-        ("text", 1),
-        ("list", "a"),
-        ("list", ["a", 1]),
+        ("string", 1),
+        ("array", "a"),
+        ("array", ["a", 1]),
         ("lists", {"a": 1}),
         ("lists", {1: "a"}),
         ("lists", ["a"]),
-        ("tree", []),
+        ("object", []),
     ],
 )
 def test_value_of_another_type_is_refused_with_what_was_found(kind: str, value: object) -> None:
     with pytest.raises(ValueError, match=r"expected .* found"):
-        setting(kind).checked(value)
+        setting(kind).values.checked(value)
 
 
 def test_value_out_of_bounds_is_refused_with_the_bounds() -> None:
     bounded = setting("integer", minimum=1, maximum=10_000)
-    assert bounded.checked(1) == 1
-    assert bounded.checked(10_000) == 10_000
+    assert bounded.values.checked(1) == 1
+    assert bounded.values.checked(10_000) == 10_000
     for wrong in (0, 10_001):
         with pytest.raises(ValueError, match="a whole number from 1 to 10,000"):
-            bounded.checked(wrong)
+            bounded.values.checked(wrong)
 
 
 def test_not_a_number_is_out_of_every_bound() -> None:
@@ -90,7 +92,7 @@ def test_not_a_number_is_out_of_every_bound() -> None:
 def test_choice_is_refused_with_all_choices() -> None:
     colour = next(iter(declared_in(Outer)))
     with pytest.raises(ValueError, match="expected one of red, blue, found 'green'"):
-        colour.checked("green")
+        colour.values.checked("green")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +106,8 @@ def test_choice_is_refused_with_all_choices() -> None:
         ("boolean", "no", False),
         ("integer", "12", 12),
         ("number", "1.5", 1.5),
-        ("text", "a, b", "a, b"),
-        ("list", " a , b,,c ", ("a", "b", "c")),
+        ("string", "a, b", "a, b"),
+        ("array", " a , b,,c ", ("a", "b", "c")),
     ],
 )
 def test_text_of_a_variable_is_parsed(kind: str, text: str, value: object) -> None:
@@ -120,7 +122,7 @@ def test_text_that_cannot_be_parsed_is_shown(kind: str) -> None:
 
 def test_long_value_is_shown_shortened() -> None:
     with pytest.raises(ValueError) as caught:
-        setting("integer").checked("x" * 500)
+        setting("integer").values.checked("x" * 500)
     assert str(caught.value).endswith("xxx...")
     assert len(str(caught.value)) < 100
 
@@ -128,13 +130,13 @@ def test_long_value_is_shown_shortened() -> None:
 def test_variable_is_named_after_the_key_and_missing_for_mappings() -> None:
     assert setting("integer").variable == "SAGE_GROUP_KEY"
     assert setting("lists").variable == ""
-    assert setting("tree").variable == ""
+    assert setting("object").variable == ""
 
 
 def test_declared_settings_carry_dotted_keys_and_defaults() -> None:
-    declared = {one.key: (one.kind, one.default) for one in declared_in(Outer)}
+    declared = {one.key: (one.values.kind, one.default) for one in declared_in(Outer)}
     assert declared == {
-        "colour": ("text", "red"),
+        "colour": ("string", "red"),
         "words": ("lists", {"a": ("b",)}),
         "inner.depth": ("integer", 3),
     }
@@ -150,8 +152,8 @@ def test_default_mapping_is_not_shared() -> None:
 
 
 def test_nearest_word_is_suggested_only_when_close() -> None:
-    assert nearest("colur", ["colour", "inner"]) == "; did you mean colour?"
-    assert nearest("zzz", ["colour", "inner"]) == ""
+    assert did_you_mean("colur", ["colour", "inner"]) == "; did you mean colour?"
+    assert did_you_mean("zzz", ["colour", "inner"]) == ""
 
 
 def test_every_kind_of_a_field_can_be_declared() -> None:
@@ -159,4 +161,4 @@ def test_every_kind_of_a_field_can_be_declared() -> None:
     class Every:
         tree: Tree = declare({}, "")
 
-    assert [one.kind for one in declared_in(Every)] == ["tree"]
+    assert [one.values.kind for one in declared_in(Every)] == ["object"]

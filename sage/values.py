@@ -1,0 +1,213 @@
+"""What values are right: the bounds of what a call may ask for, and one check of one value.
+
+The bounds and defaults are the same for tools and commands. The check is the same wherever a value
+was written: a setting, a tool's argument, a recipe, a page.
+
+A kind with its bounds says which values are right, in words too. What becomes of a wrong one
+(an error, a problem of a page) and how a caller's text is read first is up to whoever asks.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sage.errors import InvalidInput, did_you_mean
+
+ALL_LAYERS = "all"
+OWN = "own"
+"""The name of the repository among the sources."""
+
+MAX_TOKENS = 1_000_000
+DEFAULT_MAX_TOKENS = 8_000
+MAX_TOPIC = 500
+DEFAULT_TIMEOUT_MS = 2_000
+
+MAX_RESULTS = 50
+DEFAULT_RESULTS = 10
+MIN_ANSWER = 100
+MAX_ANSWER = 100_000
+DEFAULT_ANSWER = 1_000
+"""Tokens of the whole answer of a search."""
+
+RELEVANCE = "relevance"
+DATE = "date"
+SEARCH_ORDERS = (RELEVANCE, DATE, "path")
+MAX_OFFSET = 1_000_000
+MAX_FILTERS = 50
+"""Types or tags of one search."""
+
+DEFAULT_PAGES = 50
+MAX_PAGES = 10_000
+
+MAX_BUDGET = 200_000
+DEFAULT_BUDGET = 4_000
+DEFAULT_LANGUAGE = "python"
+MAX_LANGUAGE = 50
+MAX_TASK = 20_000
+MAX_CURRENT_FILES = 500
+
+
+def check_range(name: str, value: int, most: int, least: int = 1) -> None:
+    """Refuse what is not between the least and the most.
+
+    Raises:
+        InvalidInput: with both bounds.
+    """
+    if not least <= value <= most:
+        raise InvalidInput(f"{name} is {value}; use a whole number from {least} to {most:,}")
+
+
+def checked_topic(topic: str | None) -> str | None:
+    """The topic without blanks around it; None when it names nothing.
+
+    Raises:
+        InvalidInput: it is too long to be one.
+    """
+    if topic is None or not topic.strip():
+        return None
+    if len(topic) > MAX_TOPIC:
+        raise InvalidInput(f"topic has {len(topic)} characters, at most {MAX_TOPIC} are allowed")
+    return topic.strip()
+
+
+_MAX_SHOWN = 60
+
+
+class WrongValue(ValueError):
+    """A value is not one of the allowed ones; the message says which are."""
+
+    def __init__(self, expected: str, found: str, close: str = "") -> None:
+        super().__init__(f"expected {expected}, found {found}{close}")
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The values that are allowed in one place."""
+
+    kind: str
+    """A type of JSON, or `lists`: a mapping from a word to a list of words."""
+    minimum: float | None = None
+    maximum: float | None = None
+    """Of a number the largest value, of text its characters, of anything else its parts."""
+    choices: tuple[str, ...] = ()
+    max_text: int | None = None
+    """Characters of each text in a list or a mapping."""
+
+    @property
+    def expected(self) -> str:
+        """The allowed values, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = _WORDS[self.kind]
+        if self.kind in _NUMBERS:
+            return words + self._range
+        if self.maximum is None:
+            return words
+        each = f", each of up to {self.max_text:,} characters" if self.max_text else ""
+        if self.kind == "array":
+            return f"a list of at most {self.maximum:,} texts{each}"
+        return f"{words} of at most {self.maximum:,} {_UNITS[self.kind]}{each}"
+
+    @property
+    def _range(self) -> str:
+        if self.minimum is not None and self.maximum is not None:
+            return f" from {self.minimum:,} to {self.maximum:,}"
+        return "" if self.minimum is None else f" of at least {self.minimum:,}"
+
+    def allows(self, value: object) -> bool:
+        """Whether a value has the right type and lies within the bounds."""
+        if self.choices:
+            return isinstance(value, str) and value in self.choices
+        return _CHECKS[self.kind](value) and self._within_bounds(value)
+
+    def _within_bounds(self, value: Any) -> bool:
+        size = value if self.kind in _NUMBERS or self.kind == "boolean" else _size(value)
+        if self.max_text is not None and any(len(text) > self.max_text for text in _texts(value)):
+            return False
+        return (self.minimum is None or size >= self.minimum) and (
+            self.maximum is None or size <= self.maximum
+        )
+
+    def checked(self, value: object) -> Any:
+        """The value in its final type.
+
+        Raises:
+            WrongValue: it is not one of the allowed ones.
+        """
+        if not self.allows(value):
+            close = did_you_mean(value.casefold(), self.choices) if isinstance(value, str) else ""
+            raise WrongValue(self.expected, shown(value), close)
+        return _FINISH[self.kind](value) if self.kind in _FINISH else value
+
+
+def shown(value: object) -> str:
+    """A value as a writer knows it, cut to what fits in one line of an answer."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _size(value: Any) -> int:
+    """Characters of a text, parts of a list, all keys and parts of a mapping."""
+    if isinstance(value, dict):
+        return len(value) + sum(_size(part) for part in value.values() if not _is_plain(part))
+    return len(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a list or a mapping, keys included."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield str(key)
+            yield from _texts(part)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, str):
+        yield value
+
+
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, (list, tuple, dict))
+
+
+def _is_text_list(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value)
+
+
+def _is_text_lists(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(key, str) and (isinstance(part, str) or _is_text_list(part))
+        for key, part in value.items()
+    )
+
+
+def _finish_text_lists(value: Any) -> dict[str, tuple[str, ...]]:
+    return {key: (part,) if isinstance(part, str) else tuple(part) for key, part in value.items()}
+
+
+_NUMBERS = ("integer", "number")
+_WORDS = {
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text",
+    "array": "a list of text",
+    "lists": "a mapping from a word to a list of words",
+    "object": "a mapping",
+}
+_UNITS = {"string": "characters", "lists": "words", "object": "parts"}
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": is_number,
+    "string": lambda value: isinstance(value, str),
+    "array": _is_text_list,
+    "lists": _is_text_lists,
+    "object": lambda value: isinstance(value, dict),
+}
+_FINISH: dict[str, Any] = {"number": float, "array": tuple, "lists": _finish_text_lists}
