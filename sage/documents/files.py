@@ -8,10 +8,12 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sage.containment import (
+from sage.deadline import Deadline
+from sage.documents.containment import (
     MARKDOWN_SUFFIXES,
     Escape,
     close,
@@ -23,13 +25,15 @@ from sage.containment import (
     open_folder,
     open_inside,
 )
-from sage.deadline import Deadline
-from sage.places import KNOWLEDGE_DIR
-from sage.problems import Level, Problem
-from sage.scrub import clean
+from sage.documents.places import TOOL_FOLDERS, Place, Places
+from sage.documents.problems import Level, Problem
+from sage.paths import KNOWLEDGE_DIR
+from sage.sanitize import clean
+from sage.values import OWN
 
 MAX_DEPTH = 64
 _CHECK_EVERY = 256
+_LAST_SECOND = 253_402_300_799  # of the year 9999, the last that a date can say
 
 
 class Stamp(NamedTuple):
@@ -40,6 +44,12 @@ class Stamp(NamedTuple):
     mtime_ns: int
     ctime_ns: int
 
+    @property
+    def day(self) -> str:
+        """The day of the last edit."""
+        seconds = min(max(self.mtime_ns // 10**9, 0), _LAST_SECOND)
+        return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
 
 class SourceFile(NamedTuple):
     """A markdown file that is served."""
@@ -47,9 +57,20 @@ class SourceFile(NamedTuple):
     path: str
     layer: str
     stamp: Stamp
+    address: str = ""
+    """Its topic where that is not its path."""
+    source: str = OWN
+    """The name of the source that it comes from."""
+    overrides: tuple[str, ...] = ()
+    """The sources behind it that have a page of the same topic."""
+
+    @property
+    def topic(self) -> str:
+        """Its public address: its layer and path without the suffix."""
+        return self.address or topic_of(self.path)
 
 
-class Known(NamedTuple):
+class EarlierWalk(NamedTuple):
     """The files of an earlier walk, and the same by folder and name: None there is a folder."""
 
     files: tuple[SourceFile, ...]
@@ -63,6 +84,10 @@ class Rules:
     max_file_bytes: int
     max_files: int
     ignores: Callable[[str], bool]
+    within: str = ""
+    """The folder below the root that no link may leave; empty for the root."""
+    others: frozenset[str] = frozenset()
+    """Folders that belong to other sources."""
 
 
 @dataclass(slots=True)
@@ -73,7 +98,10 @@ class Walk:
     layer: str
     rules: Rules
     deadline: Deadline
-    known: Known
+    known: EarlierWalk
+    places: tuple[Place, ...]
+    address: Callable[[str], str | None] | None = None
+    """Gives a path its topic, None to what is not the layer's; itself None when all is."""
     files: list[SourceFile] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     folders: set[str] = field(default_factory=set)
@@ -89,7 +117,10 @@ class Walk:
     """Whether something could not be looked at that may well be there the next time."""
 
     def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
-        """Report a path that is not served."""
+        """Report a path that is not served, unless it is not this layer's to serve."""
+        is_top = any(path == place.folder for place in self.places)
+        if not is_top and self.address is not None and self.address(path) is None:
+            return
         self.problems.append(Problem(shown_name(path), rule, message, level=level))
 
     def leave_unseen(self, path: str, error: OSError, message: str) -> None:
@@ -108,7 +139,8 @@ def walk_layer(
     layer: str,
     rules: Rules,
     deadline: Deadline,
-    known: Known = Known((), {}),  # noqa: B008 - immutable
+    known: EarlierWalk = EarlierWalk((), {}),  # noqa: B008 - immutable
+    places: Places | None = None,
 ) -> Walk:
     """List the markdown files of a layer, by path; `complete` is false when time ran out.
 
@@ -116,9 +148,15 @@ def walk_layer(
         known: the files of an earlier walk with the same rules. Those whose stamp is still the
             same are taken as they are, which makes a walk cost little more than its system calls.
     """
-    walk = Walk(root, layer, rules, deadline, known, pause_at=min(_CHECK_EVERY, rules.max_files))
-    top = f"{KNOWLEDGE_DIR}/{layer}"
-    _walk_from(walk, top, top)
+    places = places or Places((layer,), {})
+    walk = Walk(root, layer, rules, deadline, known, places.of(layer), places.addressing(layer))
+    walk.pause_at = min(_CHECK_EVERY, rules.max_files)
+    for place in walk.places:
+        if is_others(rules, place.folder):
+            message = f"sage.yaml maps {layer} to it; it is another source's"
+            walk.leave_out(place.folder, "not-ours", message)
+        elif place.folder not in walk.folders:
+            _walk_from(walk, place.folder, place.folder)
     # Linked folders come last, so that a folder reached twice is listed under its own name.
     while walk.links and walk.complete:
         walk.links.sort(reverse=True)
@@ -130,7 +168,7 @@ def walk_layer(
     return walk
 
 
-def known_files(files: tuple[SourceFile, ...]) -> Known:
+def earlier_walk(files: tuple[SourceFile, ...]) -> EarlierWalk:
     """What a later walk may take as it is."""
     folders: dict[str, dict[str, SourceFile | None]] = {}
     for source in files:
@@ -140,7 +178,7 @@ def known_files(files: tuple[SourceFile, ...]) -> Known:
             here[name] = below
             below = None
             folder, _, name = folder.rpartition("/")
-    return Known(files, folders)
+    return EarlierWalk(files, folders)
 
 
 def _walk_from(walk: Walk, path: str, real: str) -> None:
@@ -158,8 +196,8 @@ def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
     walk.folders.add(real)
     try:
         for name in _take_files(walk, path, folder):
-            if walk.complete:
-                _walk_below(walk, f"{path}/{name}", f"{real}/{name}", name, folder)
+            if walk.complete and _may_hold(walk, _joined(path, name)):
+                _walk_below(walk, _joined(path, name), _joined(real, name), name, folder)
     except OSError as error:
         _folder_problem(walk, path, error)
     finally:
@@ -192,13 +230,13 @@ def _take_files(walk: Walk, path: str, folder: int | str) -> list[str]:
             if before is not None and _is_unchanged(entry, before.stamp):
                 walk.files.append(before)
                 walk.unchanged += 1
-            elif _is_known_folder(entry, here) or not _take(walk, f"{path}/{name}", entry):
+            elif _is_known_folder(entry, here) or not _take(walk, _joined(path, name), entry):
                 inner.append(name)
     return inner
 
 
 def _folder_problem(walk: Walk, path: str, error: OSError) -> None:
-    if path == f"{KNOWLEDGE_DIR}/{walk.layer}":
+    if any(path == place.folder for place in walk.places):
         _layer_problem(walk, path, error)
     elif not isinstance(error, FileNotFoundError):  # deleted while we looked
         walk.leave_unseen(path, error, "the folder cannot be listed")
@@ -210,7 +248,9 @@ def _layer_problem(walk: Walk, path: str, error: OSError) -> None:
         kind = kind_of(walk.root / path)
     except OSError as reason:
         kind, error = 0, reason
-    if kind is None:
+    if kind is None and walk.address is not None:
+        walk.leave_out(path, "no-folder", f"sage.yaml maps {walk.layer} to it; it is not there")
+    elif kind is None:
         walk.leave_out(path, "no-folder", "this layer has no folder yet", "note")
     elif error.errno not in (errno.ENOTDIR, errno.ELOOP):
         walk.leave_unseen(path, error, "the folder cannot be listed")
@@ -296,7 +336,7 @@ def _is_new_folder(walk: Walk, path: str, real: str) -> bool:
 
 def _take_link(walk: Walk, path: str) -> None:
     try:
-        target = link_target(walk.root, path)
+        target = link_target(walk.root, path, walk.rules.within)
         status = os.stat(walk.root / target, follow_symlinks=False)
     except Escape as error:
         walk.leave_out(path, "link-leaves-root", f"left out: {error}")
@@ -315,6 +355,9 @@ def _take_link(walk: Walk, path: str) -> None:
 
 
 def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
+    address = walk.address(path) if walk.address is not None else ""
+    if address is None:
+        return  # another layer's, or not what the glob names
     if not stat.S_ISREG(status.st_mode):
         walk.leave_out(path, "not-a-file", "not a regular file")
     elif not path.lower().endswith(MARKDOWN_SUFFIXES):
@@ -323,7 +366,38 @@ def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
         size, most = status.st_size, walk.rules.max_file_bytes
         walk.leave_out(path, "too-large", f"{size:,} bytes, at most {most:,} are served; split it")
     else:
-        walk.files.append(SourceFile(path, walk.layer, stamp_of(status)))
+        walk.files.append(SourceFile(path, walk.layer, stamp_of(status), address))
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _may_hold(walk: Walk, folder: str) -> bool:
+    """Whether to look into a folder: not into another source's, nor what tools put there, nor
+    below a single file's."""
+    if folder in walk.rules.others:
+        return False
+    if walk.address is None:
+        return True
+    name = folder.rpartition("/")[2]
+    above = [one for one in walk.places if not one.is_file and _is_below(folder, one.folder)]
+    return bool(above) and name not in TOOL_FOLDERS
+
+
+def is_others(rules: Rules, folder: str) -> bool:
+    """Whether a path lies in a folder of another source."""
+    return any(_is_below(folder, other) for other in rules.others)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
+def topic_of(path: str) -> str:
+    """The public address of a file: its layer and path without the suffix."""
+    folder, slash, name = path.removeprefix(f"{KNOWLEDGE_DIR}/").rpartition("/")
+    return folder + slash + (name[: name.rindex(".")] if "." in name[1:] else name)
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -331,13 +405,18 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return Stamp(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def read_file(root: Path, path: str, max_bytes: int) -> tuple[bytes, Stamp] | None:
+def read_file(
+    root: Path, path: str, max_bytes: int, within: str = ""
+) -> tuple[bytes, Stamp] | None:
     """A file's bytes and their stamp; None when it was written to meanwhile.
+
+    Args:
+        within: the folder below the root that no link may leave; empty for the root.
 
     Raises:
         OSError: it cannot be opened, is not a regular file, or lies outside the root.
     """
-    descriptor = open_inside(root, path)
+    descriptor = open_inside(root, path, within)
     try:
         before = stamp_of(os.fstat(descriptor))
         data = _read_all(descriptor, max_bytes + 1)

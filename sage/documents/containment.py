@@ -10,9 +10,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from sage.places import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR
 
-MARKDOWN_SUFFIXES = (".md", ".markdown")
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
 
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # A FIFO opened without O_NONBLOCK waits for a writer for ever.
@@ -30,11 +30,14 @@ class Escape(OSError):
     """A path leads somewhere that is not served."""
 
 
-def open_inside(root: Path, relative: str) -> int:
+def open_inside(root: Path, relative: str, within: str = "") -> int:
     """A descriptor of the regular file at a path below the root.
 
+    Args:
+        within: the folder below the root that no link may leave; empty for the root.
+
     Raises:
-        Escape: a link leads outside the root, to a hidden place or to something not markdown.
+        Escape: a link leads outside, to a hidden place or to something not markdown.
         OSError: it cannot be opened or is not a regular file.
     """
     if not {"", ".", ".."}.isdisjoint(relative.split("/")):
@@ -42,7 +45,7 @@ def open_inside(root: Path, relative: str) -> int:
     try:
         descriptor = _open_without_links(root, relative)
     except OSError:
-        target = link_target(root, relative)
+        target = link_target(root, relative, within)
         if target == relative:
             raise
         if not target.lower().endswith(MARKDOWN_SUFFIXES):
@@ -63,16 +66,21 @@ def close(descriptor: int) -> None:
         os.close(descriptor)
 
 
-def link_target(root: Path, relative: str) -> str:
+def link_target(root: Path, relative: str, within: str = "") -> str:
     """Where a path really lies, relative to the root; links are allowed within it.
 
+    Args:
+        within: the folder below the root that no link may leave; empty for the root.
+
     Raises:
-        Escape: outside the root, or below a hidden folder other than the knowledge base.
+        Escape: outside, or below a hidden folder other than the knowledge base.
         OSError: that cannot be found out.
     """
     real = Path(_real_path(root / relative))
     if not real.is_relative_to(root):
         raise Escape("a symbolic link that leaves the repository")
+    if within and not real.is_relative_to(root / within):
+        raise Escape("a symbolic link that leaves its source")
     parts = real.relative_to(root).parts
     if any(part.startswith(".") and part != KNOWLEDGE_DIR for part in parts):
         raise Escape("a symbolic link to a hidden place")

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sage.frontmatter import FrontMatter, split_front_matter
+from sage.documents.front_matter import FrontMatter, split_front_matter
 
 
 def read(yaml: str) -> tuple[FrontMatter, list[str]]:
@@ -21,6 +21,7 @@ def test_every_field_is_read() -> None:
         "language: Python\nlanguages: [Go]\ntask_types: [Coding, debugging]\npriority: high\n"
         "order: 2.5\nstatus: Draft\nsuperseded_by: core/new\ntype: Trade-off\n"
         "last_updated: 2024-01-31\nowner: [ops, web]\nversion: '1.0'\n"
+        "id: n7kq2fx\nsource: a pull request\nreview_by: 2027-01-31\n"
     )
     assert not problems
     assert meta == FrontMatter(
@@ -37,6 +38,9 @@ def test_every_field_is_read() -> None:
         type="trade_off",
         last_updated="2024-01-31",
         owner="ops, web",
+        id="n7kq2fx",
+        source="a pull request",
+        review_by="2027-01-31",
         extra={"version": "1.0"},
     )
 
@@ -51,6 +55,23 @@ def test_nothing_set_gives_the_defaults() -> None:
 def test_unknown_keys_are_kept_as_they_are() -> None:
     meta, problems = read('tokens: "~500"\nnested: {a: [1, true]}\n1: one')
     assert meta.extra == {"tokens": "~500", "nested": {"a": [1, True]}, "1": "one"}
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("yaml", "id_", "extra"),
+    [
+        ("id: 17", "17", {}),
+        ("id: two words", "", {"id": "two words"}),
+        ("id: [a]\nsource: {url: x}", "", {"id": ["a"], "source": {"url": "x"}}),
+        (f"id: {'x' * 65}", "", {"id": "x" * 65}),
+    ],
+)
+def test_an_id_is_one_short_word_and_what_others_keep_there_is_theirs(
+    yaml: str, id_: str, extra: object
+) -> None:
+    meta, problems = read(yaml)
+    assert (meta.id, meta.extra) == (id_, extra)
     assert not problems
 
 
@@ -88,9 +109,9 @@ def test_value_is_read_as_it_was_meant(yaml: str, field: str, value: object) -> 
     [
         ("title: [a]", "title: expected text, found ['a']"),
         ("title: true", "title: expected text, found True"),
-        ("tags: {a: 1}", "tags: expected a list of words, found {'a': 1}"),
-        ("tags: [[a]]", "tags: expected a list of words, found [['a']]"),
-        ("tags: true", "tags: expected a list of words, found True"),
+        ("tags: {a: 1}", "tags: expected a list of text, found {'a': 1}"),
+        ("tags: [[a]]", "tags: expected a list of text, found [['a']]"),
+        ("tags: true", "tags: expected a list of text, found True"),
         ("priority: urgent", "priority: expected one of low, normal, high, critical or -100 to"),
         ("priority: 101", "found 101"),
         ("priority: true", "found True"),
@@ -132,7 +153,7 @@ def test_key_written_in_flow_style_is_reported_at_the_first_line() -> None:
         ("title: x\ntags: [a", "not valid YAML", 3),
         ("title: 'x", "not valid YAML", 2),
         ("title: &a x\nowner: *a", "anchors and aliases are not allowed", 2),
-        ("title: x\ntitle: y", "the key 'title' stands twice", 3),
+        ("title: x\ntitle: y", "the key 'title' appears twice", 3),
         ("a: !!python/name:os.system", "tags such as !!set", 2),
         (f"title: {'x' * 17_000}", "bytes of YAML, at most 16384 are read", 1),
         ("title: x\n\n# a comment\n\nowner: [", "not valid YAML", 6),
@@ -221,3 +242,37 @@ def test_any_text_is_split_and_nothing_before_the_body_is_lost(
     split = split_front_matter(text, "a.md")
     assert 0 <= split.body_start <= len(text)
     assert split.body_start == 0 or text[: split.body_start].rstrip().endswith(("---", "..."))
+
+
+def test_toml_is_read_like_yaml() -> None:
+    matter = 'title = "Deploy"\ntags = ["ops"]\nweight = 3\ndraft = true\nlastmod = 2024-05-01\n'
+    text = f"+++\n{matter}+++\n# T\n"
+    split = split_front_matter(text, "a.md")
+    assert text[split.body_start :] == "# T\n"
+    assert split.problems == ()
+    meta = split.meta
+    assert (meta.title, meta.tags, meta.order, meta.status) == ("Deploy", ("ops",), 3, "draft")
+    assert meta.last_updated == "2024-05-01"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("+++\ntitle = \n+++\n", "front matter ignored: not valid TOML"),
+        ("+++\na = " + "[" * 9_000 + "\n+++\n", "front matter ignored: not valid TOML"),
+        ("+++\n" + ".".join("a" * 30) + " = 1\n+++\n", "nested deeper than 20"),
+        ("+++\ntitle = 1\n", "has no closing +++ line; served as text"),
+        ("+++\nWords of a text.\n+++\n", "is not `key = value`; served as text"),
+        ('+++\nstatus = "odd"\n+++\n', "status: expected one of draft"),
+    ],
+)
+def test_what_is_wrong_in_toml_is_told(text: str, words: str) -> None:
+    assert words in " ".join(map(str, split_front_matter(text, "a.md").problems))
+
+
+def test_order_and_draft_of_site_generators_are_ours() -> None:
+    meta = split_front_matter("---\nsidebar_position: 2\ndraft: true\n---\n", "a.md").meta
+    assert (meta.order, meta.status) == (2, "draft")
+    ours = "---\norder: 1\nweight: 9\nstatus: published\ndraft: true\n---\n"
+    meta = split_front_matter(ours, "a").meta
+    assert (meta.order, meta.status) == (1, "published")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sage import containment
-from sage.containment import (
+from sage.documents import containment
+from sage.documents.containment import (
     Escape,
     close_folder,
     kind_of,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sage.deadline import Deadline, no_deadline
+from sage.deadline import Clocks, Deadline, no_deadline
+from sage.documents.library import EMPTY_SECONDS, QUIET_SECONDS
 from sage.errors import NotFound
 from sage.knowledge import KnowledgeBase
-from sage.library import EMPTY_SECONDS, QUIET_SECONDS, Time
 from tests.conftest import Base
 
 
@@ -208,8 +208,8 @@ class Writer:
         self.now = self._path.stat().st_ctime_ns / 1e9 + QUIET_SECONDS / 10
 
     @property
-    def clocks(self) -> Time:
-        return Time(now=lambda: self.now, sleep=self.step)
+    def clocks(self) -> Clocks:
+        return Clocks(now=lambda: self.now, sleep=self.step)
 
 
 def slow(base: Base, steps: list[bytes | None]) -> tuple[KnowledgeBase, Writer]:

@@ -1,8 +1,14 @@
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.prose import is_footer, is_listing, last_lines, section_prose
+from sage.documents.plain_text import find_footers, is_listing, last_lines, section_prose
+from sage.documents.site_markup import without_site_marks
+
+PROSE = Path(__file__).parent.parent / "golden" / "prose"
 
 
 def text_of(source: str, level: int = 0) -> str:
@@ -18,10 +24,13 @@ def text_of(source: str, level: int = 0) -> str:
         ("- one\n* two\n1. three\n- [x] done", "one\ntwo\nthree\ndone"),
         ("> quoted\n> more", "quoted\nmore"),
         ("| a | b |\n|---|:-:|\n| c | d |", "a | b\n\nc | d"),
-        ("a <b>c</b> <!-- not\nthis --> d", "a  c    d"),
+        ("a <b>c</b> <!-- not\nthis --> d", "a  c  \nd"),
         ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
         ("5 &lt; 6 \\*star\\*", "5 < 6 *star*"),
         ("text\n\n[ref]: https://example.com", "text"),
+        ('<a id="opt-x" href="#opt-x" title="#opt-x">`x`</a> is on', "x  is on"),
+        ("!!!note\n    one\n\n??? tip inline end\n    two", "one\n\n\ntwo"),
+        ("!!! never delete this", "!!! never delete this"),
         ("a\n\n---\n\nb", "a\n\n\n\nb"),
     ],
 )
@@ -75,10 +84,10 @@ def test_footers_are_left_out() -> None:
     assert section_prose(source, 0, frozenset({"*The Team Handbook*"})).text == "Text."
 
 
-def test_a_line_is_a_footer_when_most_documents_end_with_it() -> None:
-    assert is_footer(4, 6)
-    assert not is_footer(3, 3)
-    assert not is_footer(5, 10)
+def test_a_line_is_a_footer_when_many_documents_end_with_it() -> None:
+    assert find_footers([("end",)] * 4 + [("other",)] * 2) == {"end"}
+    assert not find_footers([("end",)] * 3)
+    assert not find_footers([("end",)] * 5 + [()] * 50)
 
 
 @given(st.text(), st.integers(0, 6))
@@ -92,3 +101,31 @@ def test_any_text_has_a_plain_form(source: str, level: int) -> None:
 def test_line_without_end_is_looked_at_once(line: str) -> None:
     assert not is_listing("Links", line, 1)
     assert section_prose(f"{line}x", 0).text
+
+
+@pytest.mark.parametrize("path", sorted(PROSE.glob("*.md")), ids=lambda path: path.stem)
+def test_golden_file_says_what_a_reader_of_the_site_sees(path: Path) -> None:
+    source = path.read_text("utf-8")
+    prose = section_prose(source, int(source.startswith("#")))
+    said = "\n".join(line.strip() for line in prose.text.splitlines() if line.strip())
+    found = f"{said}\n--- code\n{prose.code}\n"
+    if os.environ.get("SAGE_UPDATE_GOLDEN"):
+        path.with_suffix(".txt").write_text(found, "utf-8")
+    assert found == path.with_suffix(".txt").read_text("utf-8")
+
+
+@given(st.text(alphabet='<!->{%}:# \n`~[]ab"=import', max_size=200))
+def test_cleaning_keeps_every_line(source: str) -> None:
+    assert without_site_marks(source).count("\n") == source.count("\n")
+
+
+FLOODS = (
+    "<!--", "{{<", "{%", ":::", ":::{", "!!! a ", "> ", "import {", "export const ", "{:", "`",
+    "[[", "[^", "<a ", "</a", "{{< a ", "\n```\n<!--", " ", "{#", "[!", "{/*", '=== "', "&", "*",
+    "_", "<a>", "\n:::", "\n{: ", "a`",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", FLOODS)
+def test_a_flood_of_one_mark_takes_no_longer_than_its_length(piece: str) -> None:
+    section_prose(piece * (200_000 // len(piece)), 1)

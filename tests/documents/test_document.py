@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.documents import Document, Section, parse_document, section_topic, slug, topic_of
-from sage.frontmatter import FrontMatter
-from sage.markdown import line_starts
+from sage.documents.document import Document, Section, parse_document, section_topic, slug
+from sage.documents.files import topic_of
+from sage.documents.front_matter import FrontMatter
+from sage.documents.markdown import line_starts
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent.parent / "golden"
 # fmt: off
 FRAGMENTS = [
     "# a\n", "## b `c`\n", "text\n", "\n", "\r\n", "\r", "---\n", "===\n", "```\n", "~~~\n",

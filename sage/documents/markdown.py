@@ -1,16 +1,21 @@
 """markdown-it's home: the block structure of a text. Inline rules run on headings only.
 
-The block rules are linear; the inline ones take seconds on a megabyte of brackets.
+The block rules are linear; the inline ones take seconds on a megabyte of brackets. A text of very
+many lines is only scanned for its headings.
 """
 
 import functools
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference, table
 from markdown_it.token import Token
+
+from sage.documents.plain_text import SETEXT, split_heading_id
+from sage.documents.site_markup import FENCE, shown_words
 
 _INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
 # The inline rules are quadratic in open brackets: a line of them took 30 ms.
@@ -18,6 +23,11 @@ _MAX_INLINE = 1_000
 _MAX_BRACKETS = 40
 # markdown-it 4 is quadratic in the lines of a link definition that does not end.
 _DEFINITION_LINES = 32
+# A line costs markdown-it up to 60 µs: a megabyte of list items would take it fifteen seconds.
+MAX_LINES = 7_000
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]([^\r\n]*))?")
+_CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#{1,50}\Z")
+_INTERRUPTS = re.compile(r" {0,3}(?:#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<!--)")
 _KINDS = {
     "heading_open": "heading",
     "paragraph_open": "paragraph",
@@ -40,16 +50,24 @@ class Block(NamedTuple):
     end: int
     level: int = 0
     text: str = ""
+    anchor: str = ""
+    """The id that a heading gives itself."""
 
 
 def parse_blocks(text: str) -> list[Block]:
     """The top-level blocks in order; `text` of a heading is plain, of a paragraph its source."""
+    if _is_long(text):
+        return list(_scanned_blocks(text))
     return list(_top_blocks(_parser().parse(text)))
+
+
+def _is_long(text: str) -> bool:
+    return text.count("\n") + text.count("\r") > MAX_LINES
 
 
 def list_items(text: str) -> list[Block]:
     """The items of the lists at the top level of a text."""
-    tokens = _parser().parse(text)
+    tokens = [] if _is_long(text) else _parser().parse(text)
     return [
         Block("list-item", token.map[0], token.map[1])
         for token in tokens
@@ -127,14 +145,61 @@ def _top_blocks(tokens: list[Token]) -> Iterator[Block]:
         kind = _KINDS[token.type]
         start, end = token.map
         if kind == "heading":
-            text = plain_text(tokens[position + 1].content)
-            yield Block(kind, start, end, int(token.tag[1]), text)
+            yield _heading(start, end, int(token.tag[1]), tokens[position + 1].content)
         elif kind == "paragraph":
             yield Block(kind, start, end, 0, tokens[position + 1].content)
         elif kind == "quote":
             yield Block(kind, start, end, 0, _first_paragraph(tokens, position))
         else:
             yield Block(kind, start, end)
+
+
+def _heading(start: int, end: int, level: int, source: str) -> Block:
+    words, anchor = split_heading_id(source)
+    return Block("heading", start, end, level, plain_text(shown_words(words)), anchor)
+
+
+def _scanned_blocks(text: str) -> Iterator[Block]:
+    """Headings, fences and what stands between blank lines, by looking at each line once.
+
+    For texts too long to be parsed. A list or a table passes for a paragraph.
+    """
+    starts = line_starts(text)
+    lines = [text[start:end].rstrip("\r\n") for start, end in pairwise(starts)]
+    at = 0
+    while at < len(lines):
+        end = _block_end(lines, at)
+        heading = _ATX.fullmatch(lines[at])
+        fence = FENCE.fullmatch(lines[at])
+        if heading:
+            source = _CLOSING_MARKS.sub("", (heading[2] or "").strip())
+            yield _heading(at, end, len(heading[1]), source)
+        elif fence or lines[at].lstrip(" ").startswith("<!--"):
+            yield Block("fence" if fence else "html", at, end)
+        elif end - at == 2 and SETEXT.match(lines[at + 1]):
+            yield _heading(at, end, 1 if "=" in lines[at + 1] else 2, lines[at].strip())
+        elif lines[at].strip():
+            yield Block("paragraph", at, end, 0, text[starts[at] : starts[end]].strip())
+        at = end
+
+
+def _block_end(lines: list[str], at: int) -> int:
+    """The line behind the block that begins at a line."""
+    fence = FENCE.fullmatch(lines[at])
+    end = at + 1
+    if fence:
+        while end < len(lines) and not lines[end].strip().startswith(fence[1]):
+            end += 1
+        return min(end + 1, len(lines))
+    if lines[at].lstrip(" ").startswith("<!--"):
+        while end < len(lines) and "-->" not in lines[end - 1]:
+            end += 1
+        return end
+    if not lines[at].strip() or _ATX.fullmatch(lines[at]):
+        return end
+    while end < len(lines) and lines[end].strip() and not _INTERRUPTS.match(lines[end]):
+        end += 1
+    return end
 
 
 def _first_paragraph(tokens: list[Token], position: int) -> str:

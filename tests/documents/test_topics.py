@@ -2,17 +2,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.documents import Document, parse_document
-from sage.files import SourceFile, Stamp
-from sage.topics import (
+from sage.documents.document import Document, parse_document
+from sage.documents.files import SourceFile, Stamp
+from sage.documents.nearest import Named
+from sage.documents.topics import (
+    Asked,
     documents_titled,
+    files_asked,
     files_named,
     nearest_headings,
     nearest_topics,
     sections_named,
-    spellings,
     split_heading,
     topic_parts,
+    ways_to_read,
 )
 
 PATHS = (
@@ -195,20 +198,58 @@ def test_heading_is_split_off_a_topic(topic: str, parts: tuple[str, str]) -> Non
 def test_topic_may_mean_a_heading_in_more_than_one_way(
     topic: str, ways: list[tuple[str, str]]
 ) -> None:
-    assert spellings(topic) == ways
+    exact, *others = ways_to_read(topic)
+    assert exact == Asked(topic, is_exact=True)
+    assert [(way.name, way.heading) for way in others] == ways
+
+
+def test_a_file_whose_name_looks_like_a_link_comes_before_the_file_the_link_leads_to() -> None:
+    files = [source("core/a b.md"), source("core/a%20b.md")]
+    first = next(found for way in ways_to_read("core/a%20b") if (found := files_asked(files, way)))
+    assert [one.topic for one in first] == ["core/a%20b"]
+
+
+def nearest(topic: str, *paths: str, **titles: str) -> list[str]:
+    """The nearest topics; each page of `titles` lies in core."""
+    files = [source(path) for path in (*paths, *(f"core/{name}.md" for name in titles))]
+    return nearest_topics(
+        files, [Named(text, f"core/{name}") for name, text in titles.items()], topic
+    )
 
 
 def test_nearest_topics_come_by_name_title_and_alias() -> None:
-    documents = [
-        document("---\naliases: [exponential backoff]\n---\n# Retry", "core/http.md"),
-        document("# Logging", "core/logging.md"),
-        document("# Release runbook", "core/ops/release.md"),
-    ]
-    assert nearest_topics(documents, "loging") == ["core/logging"]
-    assert nearest_topics(documents, "exponential-backof") == ["core/http"]
-    assert nearest_topics(documents, "practices/runbook") == ["core/ops/release"]
-    assert nearest_topics(documents, "zzzzqqqq") == []
-    assert nearest_topics(documents, "/") == []
+    titles = {"http": "exponential backoff", "logging": "Logging", "release": "Release runbook"}
+    assert nearest("loging", **titles) == ["core/logging"]
+    assert nearest("exponential-backof", **titles) == ["core/http"]
+    assert nearest("practices/runbook", **titles) == ["core/release"]
+    assert nearest("zzzzqqqq", **titles) == []
+    assert nearest("/", **titles) == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "first"),
+    [
+        ("retries", "core/retries-and-idempotency"),
+        ("retry", "core/retries-and-idempotency"),
+        ("idempotency", "core/retries-and-idempotency"),
+        ("idempotent", "core/retries-and-idempotency"),
+        ("entires", "core/entries"),
+        ("rollbacks", "practices/ops/how-to-roll-back"),
+        ("roll back", "practices/ops/how-to-roll-back"),
+        ("practices/ops/deployment", "practices/ops/deploy"),
+        ("deploying", "practices/ops/deploy"),
+        ("../ops/deployments.md#x", "practices/ops/deploy"),
+    ],
+)
+def test_nearest_topic_is_the_one_that_a_person_would_mean(topic: str, first: str) -> None:
+    paths = (
+        "core/retries-and-idempotency.md",
+        "core/entries.md",
+        "practices/ops/how-to-roll-back.md",
+        "practices/ops/deploy.md",
+        "guidelines/deploy-to-staging.md",
+    )
+    assert nearest(topic, *paths)[0] == first
 
 
 def test_nearest_headings_are_the_closest_or_the_first() -> None:
@@ -226,6 +267,6 @@ def test_any_text_is_a_topic(text: str) -> None:
     topic_parts(text)
     name, heading = split_heading(text)
     sections_named(HEADED, heading or name)
-    nearest_topics([HEADED], text)
+    nearest_topics([source(path) for path in PATHS], [], text)
     nearest_headings(HEADED, text)
     assert documents_titled([HEADED], text) in ([], [HEADED])

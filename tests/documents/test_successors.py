@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.supersession import successors
+from sage.documents.topics import successors
 from tests.contexts import documents
 
 

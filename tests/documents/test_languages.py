@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.languages import (
+from sage.documents.languages import (
     asked_languages,
     canonical,
     guests_in,

@@ -6,27 +6,25 @@ of being written keeps its last good copy until it is quiet.
 
 import hashlib
 import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sage.cache import Cache
-from sage.containment import Escape, may_pass
-from sage.deadline import Clock, Deadline
-from sage.documents import Document, parse_document
+from sage.deadline import Clocks, Deadline
+from sage.documents.containment import Escape, may_pass
+from sage.documents.document import Document, parse_document
+from sage.documents.exported import EXPORTED, is_exported, without_export
+from sage.documents.files import SourceFile, Stamp
+from sage.documents.problems import Problem
+from sage.documents.source_roots import Listed, all_of, joined, open_sources
+from sage.documents.titles import Titles
+from sage.documents.unserved import Unserved, left_out
 from sage.errors import TimeoutExceeded
-from sage.files import (
-    Rules,
-    SourceFile,
-    Stamp,
-    Walk,
-    known_files,
-    read_file,
-    walk_layer,
-)
-from sage.patterns import ignore_rule
-from sage.problems import Problem
+from sage.paths import KNOWLEDGE_DIR
 from sage.settings import Settings
+from sage.sources import Source
+from sage.values import OWN
 
 # Editors that truncate and write leave a file torn for a moment. One that has been quiet for this
 # long was never seen torn in 43,000 reads of such saves.
@@ -34,8 +32,8 @@ QUIET_SECONDS = 0.05
 # On a busy machine a writer may be halted for longer between truncating a file and writing it.
 EMPTY_SECONDS = 1.0
 _TRIES = 8
-# A line costs markdown-it up to 60 µs: a megabyte of list items would take it fifteen seconds.
-MAX_LINES = 7_000
+MAX_KEPT_BYTES = 64_000_000
+"""What documents kept in memory may take; a base that has more reads the rest again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,40 +70,64 @@ class Loaded:
     """Whether the problem may be over by the next call: what lacks it now is not complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class Time:
-    """The clocks of a library, replaced by hand in tests."""
+class Pages(Protocol):
+    """Where the pages of a base lie, when they are no files of its root."""
 
-    monotonic: Clock = time.monotonic
-    now: Clock = time.time
-    sleep: Callable[[float], None] = time.sleep
+    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
+        """What the layers hold, all at the same moment."""
+
+    def read(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp]:
+        """A listed page and its stamp.
+
+        Raises:
+            OSError: it is not there any more.
+        """
 
 
 class Library:
     """Lists and loads the documents of one knowledge base. Thread-safe."""
 
-    def __init__(self, settings: Settings, clocks: Time | None = None) -> None:
-        self._settings = settings
-        self._time = clocks or Time()
-        limits, cache = settings.limits, settings.cache
-        self._rules = Rules(limits.max_file_bytes, limits.max_files, ignore_rule(settings.ignore))
+    def __init__(
+        self, settings: Settings, clocks: Clocks | None = None, pages: Pages | None = None
+    ) -> None:
+        """Args:
+        pages: where the pages lie; None means files of the root.
+        """
+        self.settings = settings
+        self._pages = pages
+        self._clocks = clocks or Clocks()
         self._trusted: Cache[Loaded] = Cache(
-            cache.max_documents, cache.ttl_seconds, self._time.monotonic
+            MAX_KEPT_BYTES, settings.cache.ttl_seconds, self._clocks.monotonic, _kept_bytes
         )
-        self._scans = {layer: SharedScan() for layer in settings.layers}
+        self._sources = open_sources(settings) if pages is None else {}
+        self.titles = Titles(lambda source: self._sources[source.source].open(source.path))
         self._listings: dict[str, Listing] = {}
-        self._walked = dict.fromkeys(settings.layers, known_files(()))
+        self._listed: dict[str, list[Listed]] = {}
         self._stale: set[str] = set()
         self._last_good: dict[str, Loaded] = {}
+        self._last_good_bytes = 0
         self._lock = threading.Lock()
 
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers in the order in which they are read."""
-        return self._settings.layers
+        return self.settings.layers
+
+    def sources(self) -> list[tuple[Source, str]]:
+        """The sources, nearest first, each with the reason why it cannot be served now."""
+        if self._pages is not None:
+            return [(source, "") for source in self.settings.served]
+        return [(root.source, root.fault) for root in self._sources.values()]
+
+    @property
+    def has_place(self) -> bool:
+        """Whether where the pages lie can be seen now."""
+        return self._pages is not None or self.settings.has_folder
 
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold at this moment."""
+        if self._pages is not None:
+            return self._pages.refresh(layers, deadline)
         return tuple(self._refresh_layer(layer, deadline) for layer in layers)
 
     def load(self, source: SourceFile, deadline: Deadline) -> Document | None:
@@ -125,6 +147,14 @@ class Library:
         )
         return loaded
 
+    def text(self, source: SourceFile) -> str:
+        """A listed file as it is written; empty when it cannot be read now."""
+        try:
+            read = self.read(source)
+            return decoded(read[0]) if read else ""
+        except (OSError, ValueError):
+            return ""
+
     def problems(self, listings: Iterable[Listing], deadline: Deadline) -> list[Problem]:
         """Everything that is wrong with the listed files, the unreadable ones included."""
         found: list[Problem] = []
@@ -137,52 +167,102 @@ class Library:
                 found += [loaded.problem] if loaded.problem else []
         return found
 
+    def known_problems(
+        self, listings: Iterable[Listing], deadline: Deadline
+    ) -> tuple[list[Problem], int]:
+        """What is wrong as far as the deadline allows to know, and how many pages are unread."""
+        found: list[Problem] = []
+        unread = 0
+        if self._pages is not None:
+            return found, unread  # whoever put them there was told
+        for listing in listings:
+            found += listing.problems
+            for source in listing.files:
+                loaded = self._known(source)
+                if loaded is None and not deadline.expired:
+                    loaded = self._look_up_by(source, deadline)
+                if loaded is None:
+                    unread += 1
+                    continue
+                found += loaded.document.problems if loaded.document else ()
+                found += [loaded.problem] if loaded.problem else []
+        return found, unread
+
+    def unserved(self, problems: Iterable[Problem], deadline: Deadline) -> list[Unserved]:
+        """What lies in the knowledge folder and is not served, by folder and reason.
+
+        Whoever may see only some layers is told nothing: the others would be among it.
+        """
+        own = self._sources.get(OWN)
+        if self.settings.is_narrowed or own is None or self._pages is not None:
+            return []
+        folders = [place.folder for layer in own.source.layers for place in own.places.of(layer)]
+        served = [one.split("/")[1] for one in folders if one.startswith(f"{KNOWLEDGE_DIR}/")]
+        return left_out(own.source.root, served, own.rules.ignores, problems, deadline)
+
+    def read(self, source: SourceFile) -> tuple[bytes, Stamp] | None:
+        """The bytes of a listed file and their stamp; None when it is being written.
+
+        Raises:
+            OSError: it cannot be opened, or lies outside of its source.
+        """
+        limit = self.settings.limits.max_file_bytes
+        return self._sources[source.source].read(source.path, limit)
+
+    def _look_up_by(self, source: SourceFile, deadline: Deadline) -> Loaded | None:
+        try:
+            return self.look_up(source, deadline)
+        except TimeoutExceeded:
+            return None
+
     def _known(self, source: SourceFile) -> Loaded | None:
         known = self._trusted.peek(source.path)
         return known if known is not None and known.stamp == source.stamp else None
 
     def _refresh_layer(self, layer: str, deadline: Deadline) -> Listing:
-        walk = self._scans[layer].run(
-            lambda: walk_layer(
-                self._settings.root, layer, self._rules, deadline, self._walked[layer]
-            ),
-            deadline,
-        )
-        files, problems = tuple(walk.files), tuple(walk.problems)
-        complete = walk.complete and not walk.unseen
+        listed = [
+            root.list_files(layer, deadline)
+            for root in self._sources.values()
+            if layer in root.source.layers
+        ]
+        complete, unseen = all_of(listed)
         known = None if layer in self._stale else self._listings.get(layer)
-        if known and known.files == files and known.problems == problems and complete:
+        if known and complete and self._listed.get(layer) == listed:
             return known
-        listing = Listing(layer, files, problems, complete, walk.unseen)
+        problems = tuple(problem for one in listed for problem in one.problems)
+        listing = Listing(layer, joined(listed), problems, complete, unseen)
         if complete:
-            self._keep(listing)
+            self._keep(listing, listed)
         return listing
 
-    def _keep(self, listing: Listing) -> None:
+    def _keep(self, listing: Listing, listed: list[Listed]) -> None:
         with self._lock:
             before = self._listings.get(listing.layer)
             self._listings[listing.layer] = listing
-            self._walked[listing.layer] = known_files(listing.files)
+            self._listed[listing.layer] = listed
             self._stale.discard(listing.layer)
             gone = {source.path for source in before.files} if before else set()
             for path in gone.difference(source.path for source in listing.files):
-                self._last_good.pop(path, None)
+                self._forget(path)
 
     def _read(self, source: SourceFile, deadline: Deadline) -> Loaded:
         """Read a file that is new or changed, waiting for a writer to finish."""
         for _ in range(_TRIES):
             try:
-                read = read_file(
-                    self._settings.root, source.path, self._settings.limits.max_file_bytes
-                )
+                read = self._read_once(source, deadline)
             except OSError as error:
                 return self._unreadable(source, error)
             if read is not None and self._is_settled(source, read[1]):
                 return self._accept(source, *read)
             if deadline.expired:
                 break
-            self._time.sleep(QUIET_SECONDS)
+            self._clocks.sleep(QUIET_SECONDS)
         return self._unsettled(source)
+
+    def _read_once(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp] | None:
+        if self._pages is not None:
+            return self._pages.read(source, deadline)
+        return self.read(source)
 
     def _is_settled(self, source: SourceFile, stamp: Stamp) -> bool:
         before = self._last_good.get(source.path)
@@ -192,7 +272,7 @@ class Library:
         return self._is_quiet(stamp)
 
     def _is_quiet(self, stamp: Stamp) -> bool:
-        age = self._time.now() - stamp.ctime_ns / 1e9
+        age = self._clocks.now() - stamp.ctime_ns / 1e9
         wanted = QUIET_SECONDS if stamp.size else EMPTY_SECONDS
         # A ctime far ahead of our clock (a network drive's) says nothing about the last write.
         return age >= wanted or age < -wanted
@@ -203,13 +283,21 @@ class Library:
         if before is not None and before.digest == digest:
             loaded = Loaded(stamp, digest, before.document, before.problem)
         else:
-            loaded = _parsed(source, data, stamp, digest)
+            loaded = parsed(source, data, stamp, digest)
         with self._lock:
+            self._forget(source.path)
             self._last_good[source.path] = loaded
-            while len(self._last_good) > self._settings.cache.max_documents:
-                self._last_good.pop(next(iter(self._last_good)))
+            self._last_good_bytes += _kept_bytes(loaded)
+            while self._last_good_bytes > MAX_KEPT_BYTES:
+                self._forget(next(iter(self._last_good)))
         self._trusted.put(source.path, loaded)
+        if loaded.document is not None:
+            self.titles.learn(loaded.document, stamp)
         return loaded
+
+    def _forget(self, path: str) -> None:
+        known = self._last_good.pop(path, None)
+        self._last_good_bytes -= _kept_bytes(known) if known else 0
 
     def _unsettled(self, source: SourceFile) -> Loaded:
         """Serve the last good copy; the listing goes stale so that the next call tries again."""
@@ -234,62 +322,30 @@ class Library:
         return Loaded(source.stamp, b"", None, problem, may_pass(error))
 
 
-class SharedScan:
-    """Lets callers who arrive while a scan runs share the next one.
-
-    A scan that began before a call may have passed the file just edited; one that begins after
-    it cannot miss the edit, for any number of callers.
-    """
-
-    def __init__(self) -> None:
-        self._done = threading.Condition()
-        self._started = 0
-        self._finished = 0
-        self._running = False
-        self._result: Walk | None = None
-
-    def run(self, scan: Callable[[], Walk], deadline: Deadline) -> Walk:
-        """The result of a scan that began after this call."""
-        with self._done:
-            wanted = self._started + 1
-            while self._running or self._finished >= wanted:
-                if self._finished >= wanted and self._result is not None:
-                    return self._result
-                if not self._done.wait(deadline.remaining_seconds):
-                    raise TimeoutExceeded(deadline.message)
-            self._running = True
-            self._started += 1
-        walk: Walk | None = None
-        try:
-            walk = scan()
-            return walk
-        finally:
-            with self._done:
-                self._running = False
-                # A scan cut short by its own caller's deadline is no answer for the others.
-                if walk is not None and walk.complete and not walk.unseen:
-                    self._finished, self._result = self._started, walk
-                self._done.notify_all()
+def _kept_bytes(loaded: Loaded) -> int:
+    """Roughly what a document takes in memory: its text, its sections and their counts."""
+    document = loaded.document
+    return 2_000 + (2 * len(document.body) + 1_500 * len(document.sections) if document else 0)
 
 
-def _parsed(source: SourceFile, data: bytes, stamp: Stamp, digest: bytes) -> Loaded:
+def parsed(source: SourceFile, data: bytes, stamp: Stamp, digest: bytes) -> Loaded:
+    """The document in the bytes of a page, or the problem in its place."""
+    if is_exported(data):
+        return Loaded(stamp, digest, None, Problem(source.path, *EXPORTED, level="note"))
     try:
-        text = decoded(data)
+        text = without_export(decoded(data))
     except ValueError as error:
         problem = Problem(source.path, "not-text", f"left out: {error}")
         return Loaded(stamp, digest, None, problem)
-    lines = text.count("\n") + text.count("\r")
-    if lines > MAX_LINES:
-        message = f"{lines:,} lines, at most {MAX_LINES:,} are served; split it"
-        return Loaded(stamp, digest, None, Problem(source.path, "too-large", message))
-    return Loaded(stamp, digest, parse_document(text, source.path, source.layer))
+    document = parse_document(text, source.path, source.layer, source.topic, source.source)
+    return Loaded(stamp, digest, document)
 
 
 def decoded(data: bytes) -> str:
     """The text of a file: UTF-8, or UTF-16 that says so.
 
     Raises:
-        ValueError: with the reason and how to mend it.
+        ValueError: with the reason and how to fix it.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         encoding = "utf-16"

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sage.markdown import Block, line_starts, list_items, parse_blocks, plain_text
+from sage.documents import markdown
+from sage.documents.markdown import Block, line_starts, list_items, parse_blocks, plain_text
 
 LINES = (
     "# a|## b|a | b|--- | ---|:-:|\\|c\\||---|===|| text|    code|- item|2. two|1. one|> quote"
@@ -121,3 +122,29 @@ def test_any_text_has_blocks_and_plain_text(text: str) -> None:
 def test_link_definition_that_does_not_end_is_a_paragraph() -> None:
     assert kinds("[a]: /x 'open\n" + "b\n" * 100) == [("paragraph", 0, 101)]
     assert kinds("[a]: /x 'two\nlines'\n\ntext") == [("paragraph", 3, 4)]
+
+
+def test_headings_far_down_are_found_as_near_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        "# Top\n\nText.\n\n## Second {#two}\n\n```sh\n# no heading\n~~~\n```\n\n"
+        "### Third ##\n#no heading\n    # code\n####\n## C#\n"
+    )
+    whole = [block for block in parse_blocks(text) if block.kind == "heading"]
+    monkeypatch.setattr(markdown, "MAX_LINES", 5)
+    divided = [block for block in parse_blocks(text) if block.kind == "heading"]
+    assert divided == whole
+    assert [block.text for block in divided] == ["Top", "Second", "Third", "", "C#"]
+
+
+def test_a_long_text_is_cut_at_blank_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown, "MAX_LINES", 4)
+    text = "One\nmore.\n\n```\n# code\n```\n\nHead {#h}\n====\n\n<!--\n# no\n-->\nTwo.\n"
+    blocks = parse_blocks(text)
+    found = [(one.kind, one.start, one.end, one.anchor) for one in blocks]
+    assert found == [
+        ("paragraph", 0, 2, ""),
+        ("fence", 3, 6, ""),
+        ("heading", 7, 9, "h"),
+        ("html", 10, 13, ""),
+        ("paragraph", 13, 14, ""),
+    ]

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from sage import files
-from sage import library as module
 from sage.deadline import Deadline, no_deadline
-from sage.documents import Document
+from sage.documents import files, source_roots
+from sage.documents.document import Document
+from sage.documents.files import Rules, Walk, earlier_walk
+from sage.documents.library import Library, Listing, decoded
+from sage.documents.source_roots import SharedScan
 from sage.errors import TimeoutExceeded
-from sage.files import Rules, Walk, known_files
-from sage.library import Library, Listing, SharedScan, decoded
 from tests.conftest import Base, Clock
 
 
@@ -19,11 +19,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     read = files.read_file
 
-    def note(root: Path, path: str, most: int) -> object:
+    def note(root: Path, path: str, most: int, within: str) -> object:
         seen.append(path.removeprefix(".knowledge/core/"))
-        return read(root, path, most)
+        return read(root, path, most, within)
 
-    monkeypatch.setattr(module, "read_file", note)
+    monkeypatch.setattr(source_roots, "read_file", note)
     return seen
 
 
@@ -96,8 +96,11 @@ def test_file_is_read_again_when_its_time_to_live_is_over(base: Base, reads: lis
     assert len(reads) == 2
 
 
-def test_no_more_documents_are_kept_than_allowed(base: Base, reads: list[str]) -> None:
-    library = open_library(base, {f"{n}.md": "x" for n in range(4)}, cache__max_documents=2)
+def test_no_more_documents_are_kept_than_allowed(
+    base: Base, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sage.documents.library.MAX_KEPT_BYTES", 7_100)
+    library = open_library(base, {f"{n}.md": "x" for n in range(4)})
     loaded(library)
     loaded(library)
     assert len(reads) == 8
@@ -142,7 +145,7 @@ def test_error_that_may_pass_is_reported_and_tried_again(
         raise OSError(5, "I/O error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "read_file", fail)
+        patched.setattr(source_roots, "read_file", fail)
         assert problems(library) == [".knowledge/core/a.md: cannot be read: I/O error"]
     assert listed(library) is not first
     assert problems(library) == []
@@ -156,7 +159,7 @@ def test_file_that_is_empty_but_has_its_old_times_is_being_truncated(
     assert library.load(source, no_deadline())
     emptied = source.stamp._replace(size=0)
     with monkeypatch.context() as patched:
-        patched.setattr(module, "read_file", lambda *_: (b"", emptied))
+        patched.setattr(source_roots, "read_file", lambda *_: (b"", emptied))
         document = library.load(source._replace(stamp=emptied), no_deadline())
     assert document is not None
     assert document.body == "one"
@@ -244,7 +247,7 @@ def test_twenty_threads_read_one_file_once(base: Base, reads: list[str]) -> None
 
 def scan_result(complete: bool = True) -> Walk:
     rules = Rules(1, 1, lambda _: False)
-    return Walk(Path(), "core", rules, no_deadline(), known_files(()), complete=complete)
+    return Walk(Path(), "core", rules, no_deadline(), earlier_walk(()), (), complete=complete)
 
 
 class Scanning:
@@ -349,16 +352,30 @@ def test_whatever_hinders_reading_is_tried_again_by_the_next_call(
         raise OSError(number, "hindered")
 
     with monkeypatch.context() as patched:
-        patched.setattr(module, "read_file", fail)
+        patched.setattr(source_roots, "read_file", fail)
         assert library.look_up(first.files[0], no_deadline()).passing is passing
     assert listed(library) is not first
     assert loaded(library)["a.md"] is not None
 
 
-def test_a_page_of_too_many_lines_is_left_out_and_reported(base: Base) -> None:
-    library = open_library(base, {"long.md": "- a\n" * 7_001, "fits.md": "- a\n" * 7_000})
-    assert loaded(library)["long.md"] is None
-    assert loaded(library)["fits.md"] is not None
-    assert problems(library) == [
-        ".knowledge/core/long.md: 7,001 lines, at most 7,000 are served; split it"
-    ]
+def test_a_page_of_very_many_lines_is_served_to_its_end(base: Base) -> None:
+    guide = "# Guide\n\n" + "".join(f"## Step {n}\n\n- do {n}\n\n" for n in range(3_000))
+    library = open_library(base, {"long.md": guide, "list.md": "- a\n" * 9_000})
+    long, plain = loaded(library)["long.md"], loaded(library)["list.md"]
+    assert long is not None
+    assert plain is not None
+    assert len(long.sections) == 3_001
+    assert long.text(long.sections[-1]) == "## Step 2999\n\n- do 2999\n\n"
+    assert long.sections[-1].end_line == 12_002
+    assert plain.body.count("- a") == 9_000
+    assert problems(library) == []
+
+
+def test_a_page_of_very_many_lines_is_served_with_its_sections(base: Base) -> None:
+    library = open_library(
+        base, {"long.md": "# A\n\n" + "- a\n" * 9_000 + "\n## B {#b-id}\n\nEnd.\n"}
+    )
+    document = library.load(library.refresh(["core"], no_deadline())[0].files[0], no_deadline())
+    assert document is not None
+    assert [(one.heading, one.anchor) for one in document.sections] == [("A", "a"), ("B", "b-id")]
+    assert problems(library) == []

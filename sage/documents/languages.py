@@ -1,6 +1,6 @@
 """Programming languages: their names and aliases, the files and the titles that give one away.
 
-What is kept or left out because of a language is the business of `fitness`.
+What is kept or left out because of a language is the business of the context.
 """
 
 import functools
@@ -101,12 +101,17 @@ _BESIDE = _words(
 _GO = re.compile(
     r"^Go(?![- ](?:live|to|no|nogo|ahead|back|through|beyond|further|home|on|for|down|up)\b)[- ]\w"
 )
+_GO_IN_SENTENCE = re.compile(
+    r"\b(?:in|to|from|for|with|our|the|a|of) Go\b"
+    r"|\bGo (?:code|service|server|module|package|program|struct|handler|client|test|library)"
+)
 _MOST_BESIDE = 6
 _BEFORE_LETTER = frozenset({"in", "for", "with", "and", "or", "using", "our"})
 _WORD = re.compile(r"[^\W_]+(?:\+\+|#)|\.net\b|node\.js|objective-c|[^\W_]+", re.IGNORECASE)
-_VERSION = re.compile(r"[\s-]*v?\d+(?:\.\d+)*$")
+_DIGITS = "0123456789"
+_MAX_NAME = 64
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SEVERAL = re.compile(r"\s*[,;|&]\s*|\s+and\s+|(?<=\w\w)/(?=\w\w)|(?<=\bc)/(?=c\+\+)")
+_SEVERAL = re.compile(r" ?[,;|&] ?| and |(?<=\w\w)/(?=\w\w)|(?<=\bc)/(?=c\+\+)")
 
 # Folders and names that say nothing about what is in a file.
 _EMPTY_WORDS = _words(
@@ -122,10 +127,18 @@ _MAX_FILES = 50
 
 def canonical(name: str) -> str:
     """The one name of a language that is written in many ways."""
-    folded = " ".join(name.casefold().split())
-    bare = _VERSION.sub("", folded.lstrip("."))
+    folded = " ".join(name[:_MAX_NAME].casefold().split())
+    bare = _without_version(folded.lstrip("."))
     spellings = (folded, bare, bare.replace(" ", ""))
     return next((_by_alias()[one] for one in spellings if one in _by_alias()), bare or folded)
+
+
+def _without_version(name: str) -> str:
+    """`python 3.12` and `python-v3` as `python`."""
+    bare = name.rstrip(f"{_DIGITS}.")
+    if not name[len(bare) :].strip("."):
+        return name
+    return bare.removesuffix("v").rstrip(" -") if len(bare) > 1 else bare
 
 
 def asked_languages(text: str) -> tuple[str, ...]:
@@ -134,7 +147,7 @@ def asked_languages(text: str) -> tuple[str, ...]:
         return ()
     if " ".join(text.casefold().split()) in _by_alias():
         return (canonical(text),)
-    parts = (part for part in _SEVERAL.split(text.strip()) if part)
+    parts = (part for part in _SEVERAL.split(" ".join(text.split())) if part)
     return tuple(dict.fromkeys(canonical(part) for part in parts))
 
 
@@ -149,6 +162,16 @@ def languages_of_files(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(counts, key=lambda language: -counts[language]))
 
 
+def is_known(name: str) -> bool:
+    """Whether a name, written in whatever way, is that of a language in our list."""
+    return canonical(name) in known_languages()
+
+
+def known_languages() -> frozenset[str]:
+    """The names of all languages in our list."""
+    return frozenset(_by_alias().values())
+
+
 def is_guest(language: str) -> bool:
     """Whether a language is written inside projects of other languages."""
     return language in _guests()
@@ -157,6 +180,15 @@ def is_guest(language: str) -> bool:
 def is_main(language: str) -> bool:
     """Whether a language is known and a project is written in it as a whole."""
     return language in _main()
+
+
+def languages_named(text: str) -> tuple[str, ...]:
+    """The languages of whole projects that a sentence names: `goroutines`, `in Go`, `C++`."""
+    words = _WORD.findall(text)
+    found = [_plain_names().get(word.casefold(), "") for word in words]
+    if _GO_IN_SENTENCE.search(text):
+        found.append("go")
+    return tuple(dict.fromkeys(name for name in found if name in _main()))
 
 
 def guests_in(text: str) -> tuple[str, ...]:

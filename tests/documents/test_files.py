@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from sage import containment, files
-from sage.containment import Escape
 from sage.deadline import Deadline, no_deadline
-from sage.files import (
+from sage.documents import containment, files
+from sage.documents.containment import Escape
+from sage.documents.files import (
     Rules,
     SourceFile,
     Walk,
-    known_files,
+    earlier_walk,
     read_file,
     shown_name,
     walk_layer,
 )
-from sage.patterns import ignore_rule
+from sage.documents.ignore_patterns import ignore_rule
 from tests.conftest import Base, Clock
 
 
@@ -34,7 +34,7 @@ def walk(
     known: tuple[SourceFile, ...] = (),
 ) -> Walk:
     rules = Rules(max_file_bytes=1_000, max_files=max_files, ignores=ignore_rule(ignore))
-    return walk_layer(root, "core", rules, deadline or no_deadline(), known_files(known))
+    return walk_layer(root, "core", rules, deadline or no_deadline(), earlier_walk(known))
 
 
 def paths(found: Walk) -> list[str]:

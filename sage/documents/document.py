@@ -3,13 +3,16 @@
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from sage.frontmatter import FrontMatter, split_front_matter
-from sage.markdown import Block, line_starts, parse_blocks, plain_text
-from sage.places import KNOWLEDGE_DIR
-from sage.problems import Problem
+from sage.documents.files import topic_of
+from sage.documents.front_matter import FrontMatter, split_front_matter
+from sage.documents.markdown import Block, line_starts, parse_blocks, plain_text
+from sage.documents.problems import Problem
+from sage.documents.scopes import folder_scope
+from sage.documents.site_markup import without_site_marks
+from sage.values import OWN
 
 MAX_SUMMARY = 200
 MAX_WORDS = 12_000
@@ -20,7 +23,7 @@ MAX_SEARCHED = 500_000
 _NO_NEED_TO_COUNT = 100_000
 _USUAL_WORD = 8
 _LOOKED_AT = 900  # of a first paragraph, before its marks are removed
-_INDEX_NAMES = frozenset({"index", "_index", "readme"})
+INDEX_NAMES = frozenset({"index", "_index", "readme"})
 _BOM = "\ufeff"
 _WORD = re.compile(r"\S+")
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
@@ -35,7 +38,7 @@ class Section:
     level: int
     """1 to 6; 0 for the text before the first heading."""
     anchor: str
-    """GitHub's slug, unique in the document."""
+    """The id that the heading gives itself, else GitHub's slug; unique in the document."""
     breadcrumb: tuple[str, ...]
     """The headings from the outermost to this one."""
     start_line: int
@@ -62,6 +65,8 @@ class Document:
     sections: tuple[Section, ...]
     """In order; their slices of the body make the whole body."""
     problems: tuple[Problem, ...] = ()
+    source: str = OWN
+    """The name of the source that it comes from."""
     counts: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
     """Token counts of slices of the body, filled as they are asked for."""
 
@@ -80,19 +85,34 @@ class Document:
     @property
     def is_index(self) -> bool:
         """Whether the page lists others rather than says something itself."""
-        return PurePosixPath(self.path).stem.casefold() in _INDEX_NAMES
+        return PurePosixPath(self.path).stem.casefold() in INDEX_NAMES
 
     @property
     def reading_order(self) -> tuple[object, ...]:
         """Within a layer: index pages first in their folder, lower `order` first, then path."""
-        folder, _, name = self.path.rpartition("/")
-        order = float("inf") if self.meta.order is None else self.meta.order
-        return (folder.casefold().split("/"), not self.is_index, order, name.casefold(), self.path)
+        return reading_order(self.path, self.is_index, self.meta.order)
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """Other names by which it is asked for."""
+        return self.meta.names
+
+    @property
+    def superseded_by(self) -> str:
+        """The page that it names in its own place."""
+        return self.meta.superseded_by
 
 
-def topic_of(path: str) -> str:
-    """The public address of a file: its layer and path without the suffix."""
-    return str(PurePosixPath(path.removeprefix(f"{KNOWLEDGE_DIR}/")).with_suffix(""))
+def reading_order(path: str, is_index: bool, order: float | None) -> tuple[object, ...]:
+    """Within a layer: index pages first in their folder, lower `order` first, then path."""
+    folder, _, name = path.rpartition("/")
+    place = float("inf") if order is None else order
+    return (folder.casefold().split("/"), not is_index, place, name.casefold(), path)
+
+
+def shown_id(topic: str, id_: str) -> str:
+    """A page's id, where its topic does not end with it anyway."""
+    return "" if topic.rpartition("/")[2].casefold() == id_.casefold() else id_
 
 
 def section_topic(document: Document, section: Section) -> str:
@@ -100,10 +120,15 @@ def section_topic(document: Document, section: Section) -> str:
     return f"{document.topic}#{section.anchor}" if section.anchor else document.topic
 
 
-def parse_document(text: str, path: str, layer: str) -> Document:
+def parse_document(
+    text: str, path: str, layer: str, topic: str = "", source: str = OWN
+) -> Document:
     """Parse the text of a file. Any text gives a document; what is wrong is in its problems."""
     text = text.lstrip(_BOM)
     split = split_front_matter(text, path)
+    meta = split.meta
+    if not meta.applies_to and (scope := folder_scope(path)):
+        meta = replace(meta, applies_to=(scope,))
     start = split.body_start
     while text.startswith(_BOM, start):
         start += 1
@@ -113,13 +138,14 @@ def parse_document(text: str, path: str, layer: str) -> Document:
     return Document(
         path=path,
         layer=layer,
-        topic=topic_of(path),
-        title=split.meta.title or _heading_title(blocks) or _name_title(path),
+        topic=topic or topic_of(path),
+        title=split.meta.title or _heading_title(blocks) or name_title(path),
         summary=_summary(split.meta, blocks),
-        meta=split.meta,
+        meta=meta,
         body=body,
         sections=tuple(_sections(body, blocks, first_line)),
         problems=(*split.problems, *_length_problems(path, body)),
+        source=source,
     )
 
 
@@ -163,7 +189,8 @@ def _heading_title(blocks: list[Block]) -> str:
     return next((b.text for b in blocks if b.kind == "heading" and b.level == 1 and b.text), "")
 
 
-def _name_title(path: str) -> str:
+def name_title(path: str) -> str:
+    """The title of a page that has none: its file's name."""
     stem = PurePosixPath(path).stem
     name = re.sub(r"[-_\s]+", " ", stem).strip() or stem
     if name.isupper():
@@ -185,8 +212,10 @@ def _first_words(blocks: list[Block]) -> str:
         headings += block.kind == "heading"
         if headings > 1:
             break
-        if block.kind in ("paragraph", "quote") and block.text:
-            return block.text
+        if block.kind in ("paragraph", "quote"):
+            words = without_site_marks(block.text[:_LOOKED_AT]).strip()
+            if words:
+                return words
     return ""
 
 
@@ -213,7 +242,7 @@ def _sections(body: str, blocks: list[Block], first_line: int) -> Iterator[Secti
         yield Section(
             heading=block.text,
             level=block.level,
-            anchor=_unique(slug(block.text), taken),
+            anchor=_unique(block.anchor or slug(block.text), taken),
             breadcrumb=(*(above.text for above in trail[:-1] if above.text), block.text),
             start_line=first_line + block.start,
             end_line=first_line + end - 1,

@@ -1,0 +1,198 @@
+"""The marks of site generators and of MDX, which a reader of the site never sees.
+
+Shortcodes, admonitions, imports, comments and attribute lists go; the words they show and the
+text between them stay. Every line stays a line, so that places in a text keep their numbers.
+Code in fences is left as it is.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*")
+"""A line that opens or closes fenced code."""
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""A comment; one that is never closed reaches to the end."""
+
+_MAY_HOLD_MARKS = re.compile(
+    r"<!--|\{[{%:#/.]|^[ \t>]*+(?::::|!!!|\?\?\?|===|\[!)|^(?:import|export)\b", re.MULTILINE
+)
+# Shortcodes of Hugo, tags of Liquid, comments of both and of MDX.
+_SHORTCODE = re.compile(
+    # What stands in backticks is shown as it is written.
+    r"(?P<code>(?<!`)(?P<ticks>`{1,4})(?!`)[^`\n]{1,500}(?P=ticks)(?!`))"
+    r"|\{\{[<%](?P<inner>[^{}]{0,1000})[>%]\}\}"
+    r"|\{%[^{}]{0,1000}%\}"
+    r"|\{\{?/\*[^{}]{0,1000}\*/\}?\}"
+)
+_SHOWN = re.compile(
+    r"(?:^|[\s\"'])(?:text|title|caption|label|name|summary|header|tabName)"
+    r"[ \t]?=[ \t]?\"([^\"]{0,300})\""
+)
+_TERM = re.compile(r"term_id[ \t]?=[ \t]?\"([^\"]{0,300})\"")
+_HEADING_WORD = re.compile(r"\s{0,5}heading\s{1,5}\"([^\"]{0,300})\"")
+_ATTRIBUTES = re.compile(
+    r"(?<=\S)[ \t]?\{:?[ \t]?[.#][\w-][^{}\n]{0,200}\}[ \t]{0,4}$|^\{:[^{}\n]{0,200}\}[ \t]{0,4}$"
+)
+# `:::note Title`, `:::tip[Title]`, `:::{note} Title`, `::: details Title`, and `:::` alone.
+_COLONS = re.compile(
+    r"(?:>[ \t]?){0,8}:{3,9}[ \t]{0,4}(?:\{[\w -]{1,60}\}|[\w-]{0,60})[ \t]{0,4}"
+    r"(?:\{[^{}\n]{0,200}\})?\[?([^\n]{0,300}?)\]?"
+)
+# `!!! note "Title"`, `!!!note`, `??? tip inline end`, `=== "Tab"`; `!!! stop here` is a sentence.
+_MARKED = re.compile(
+    r"(?:>[ \t]?){0,8}(?:(?:!!!|\?\?\?\+?)[ \t]{0,4}[\w-]{1,60}|===[!+]?(?=[ \t]))"
+    r"(?:(?:[ \t](?:inline|end|annotate)){0,3}[ \t]{0,4}"
+    r"|(?:[ \t][\w-]{1,60}){0,4}[ \t]{1,4}\"([^\"\n]{0,300})\")"
+)
+_LONGEST_MARK = 500
+_CALLOUT = re.compile(r"([ \t>]*+)\[![\w -]{1,40}\][+-]?[ \t]?")
+_IMPORT = re.compile(
+    r"import\s(?:[^\n]{0,500}?\sfrom\s)?\s?[\"'][^\"'\n]{1,300}[\"'];?\Z|import\s\{[^}\n]{0,500}\Z"
+)
+_EXPORT = re.compile(r"export\s(?:default\b|(?:const|let|var)\s[\w{\[]|(?:async\s)?function\s)")
+
+
+def without_site_marks(source: str) -> str:
+    """The text as a reader of the site sees it, in as many lines."""
+    if not _MAY_HOLD_MARKS.search(source):
+        return source
+    return "".join(_cleaned_lines(_without_comments(source)))
+
+
+def as_shown(source: str) -> str:
+    """The text as a reader of the site sees it, without the lines that held nothing but marks."""
+    text = without_site_marks(source)
+    if text == source:
+        return source
+    kept: list[str] = []
+    is_gap = False  # what stood here is gone: of the blank lines around it one is enough
+    before = source.splitlines(keepends=True)
+    for line, shown in zip_longest(before, text.splitlines(keepends=True), fillvalue=""):
+        is_blank = not shown.strip("> \t\r\n")
+        if is_blank and line.strip("> \t\r\n"):
+            is_gap = True
+        elif not (is_blank and is_gap and not (kept and kept[-1].strip())):
+            is_gap = False
+            kept.append(shown)
+    return "".join(kept)
+
+
+def shown_words(text: str) -> str:
+    """A line or a heading with what its shortcodes show in their place."""
+    return _SHORTCODE.sub(_shown, text) if "{" in text else text
+
+
+def _cleaned_lines(source: str) -> Iterator[str]:
+    fence = ""
+    in_module = False  # an import or export of MDX goes on to the next blank line
+    blank_above = True
+    for line in _unshortened(source).splitlines(keepends=True):
+        words = line.rstrip("\r\n")
+        ending = line[len(words) :]
+        mark = FENCE.fullmatch(words)
+        if fence:
+            is_end = mark is not None and mark[1].startswith(fence) and words.strip() == mark[1]
+            fence = "" if is_end else fence
+            yield line
+        elif mark:
+            fence = mark[1]
+            yield line
+        else:
+            starts_module = (blank_above or in_module) and _starts_module(words)
+            in_module = bool(words.strip()) and (in_module or starts_module)
+            yield ending if in_module else _cleaned_line(words) + ending
+        blank_above = not words.strip()
+
+
+def _starts_module(line: str) -> bool:
+    return line.startswith(("import", "export")) and bool(
+        _IMPORT.match(line) or _EXPORT.match(line)
+    )
+
+
+def _cleaned_line(line: str) -> str:
+    if len(line) <= _LONGEST_MARK:
+        for form in (_COLONS, _MARKED):
+            admonition = form.fullmatch(line.strip())
+            if admonition:
+                return admonition[1] or ""
+    callout = _CALLOUT.match(line)
+    if callout and (">" in callout[1] or not line[callout.end() :].startswith("(")):
+        line = callout[1] + line[callout.end() :]
+    return _ATTRIBUTES.sub("", line) if "{" in line else line
+
+
+def _unshortened(source: str) -> str:
+    """Without shortcodes, outside of fences; one that spans lines leaves as many behind."""
+    if "{" not in source:
+        return source
+    parts: list[str] = []
+    for is_code, text in _divided(source):
+        parts.append(text if is_code else _SHORTCODE.sub(_shown, text))
+    return "".join(parts)
+
+
+def _shown(shortcode: re.Match[str]) -> str:
+    if shortcode["code"]:
+        return shortcode["code"]
+    inner = shortcode["inner"] or ""
+    heading = _HEADING_WORD.match(inner)
+    words = [heading[1]] if heading else _SHOWN.findall(inner) or _TERM.findall(inner)[:1]
+    before = shortcode.string[shortcode.start() - 1 : shortcode.start()]
+    after = shortcode.string[shortcode.end() : shortcode.end() + 1]
+    # A shortcode may touch the words beside it, or another one; its lines stay lines.
+    start = " " if words and (before.isalnum() or before == "}") else ""
+    end = " " if words and (after.isalnum() or after == "{") else ""
+    return start + " ".join(words) + end + "\n" * shortcode[0].count("\n")
+
+
+def _without_comments(source: str) -> str:
+    """Without comments, outside of fences; a mark that opens none that ends hides nothing."""
+    if "<!--" not in source:
+        return source
+    parts: list[str] = []
+    at = 0
+    for start, end in _comments(source):
+        parts += [source[at:start], "\n" * source.count("\n", start, end)]
+        at = end
+    parts.append(source[at:])
+    return "".join(parts)
+
+
+def _comments(source: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    offset = 0
+    last = source.rfind("-->")
+    for is_code, text in _divided(source):
+        end = offset + len(text)
+        while not is_code and (start := source.find("<!--", max(at, offset), end)) >= 0:
+            if _is_in_code(source, start):
+                at = start + 4
+                continue
+            at = source.find("-->", start + 4) + 3 if start + 4 <= last else start + 4
+            yield start, at
+        offset = end
+
+
+def _is_in_code(source: str, at: int) -> bool:
+    """Whether a place lies in a span of code: an odd number of backticks before it in its line."""
+    line = source.rfind("\n", max(0, at - _LONGEST_MARK), at) + 1 or max(0, at - _LONGEST_MARK)
+    return source.count("`", line, at) % 2 == 1
+
+
+def _divided(source: str) -> Iterator[tuple[bool, str]]:
+    """The text in runs of lines, and whether each run is fenced code."""
+    run: list[str] = []
+    fence = ""
+    for line in source.splitlines(keepends=True):
+        mark = FENCE.fullmatch(line.rstrip("\r\n"))
+        if mark and not fence:
+            yield False, "".join(run)
+            run, fence = [line], mark[1]
+        elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
+            yield True, "".join((*run, line))
+            run, fence = [], ""
+        else:
+            run.append(line)
+    yield bool(fence), "".join(run)

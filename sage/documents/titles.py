@@ -1,0 +1,146 @@
+"""Under which titles and aliases pages go, from the beginnings of their files.
+
+A title is needed of every page before one can be called unknown; parsing them all would take a
+large base minutes. What is found here only says which pages to load.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from sage.deadline import Deadline
+from sage.documents.containment import close, may_pass
+from sage.documents.document import Document, name_title
+from sage.documents.files import SourceFile, Stamp
+from sage.documents.front_matter import split_front_matter
+from sage.documents.markdown import plain_text
+from sage.documents.nearest import Named
+from sage.documents.plain_text import SETEXT, split_heading_id
+from sage.documents.site_markup import FENCE
+from sage.documents.topics import normalised
+
+# Front matter may take 16 KB; a title stands right behind it.
+_HEAD_BYTES = 20_000
+_MAX_KEPT = 200_000
+
+
+@dataclass(slots=True)
+class Titled:
+    """What a look at titles found."""
+
+    files: list[SourceFile] = field(default_factory=list)
+    """Those that go by the title."""
+    failed: list[SourceFile] = field(default_factory=list)
+    """Those that could not be read this time: one of them may have it."""
+    unread: int = 0
+    """How many were not reached in time."""
+
+
+class Entry(Protocol):
+    """A page as an index keeps it."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def stamp(self) -> Stamp: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
+
+
+class Titles:
+    """The titles and aliases of files, read once for each state of a file. Thread-safe."""
+
+    def __init__(self, open_file: Callable[[SourceFile], int]) -> None:
+        """Args:
+        open_file: gives a descriptor of a listed file.
+        """
+        self._open = open_file
+        self._known: dict[str, tuple[Stamp, tuple[str, ...]]] = {}
+        self._entries: Sequence[Entry] = ()
+        self._lock = threading.Lock()
+
+    def learn(self, document: Document, stamp: Stamp) -> None:
+        """Take the names of a document that was parsed anyway."""
+        self._keep(document.path, stamp, (document.title, *document.meta.names))
+
+    def learn_all(self, entries: Sequence[Entry]) -> None:
+        """Take the names that an index keeps; the same entries are taken once."""
+        if entries is not self._entries:
+            self._entries = entries
+            for one in entries:
+                self._keep(one.path, one.stamp, (one.title, *one.aliases))
+
+    def find(self, files: Sequence[SourceFile], title: str, deadline: Deadline) -> Titled:
+        """The files that go by a title or an alias, as far as the deadline allows to know."""
+        wanted = normalised(title)
+        found = Titled()
+        for position, source in enumerate(files):
+            names = self._names(source)
+            if names is None and deadline.expired:
+                found.unread = sum(self._names(one) is None for one in files[position:])
+                return found
+            if names is None:
+                names = self._read(source, found)
+            if wanted in map(normalised, names):
+                found.files.append(source)
+        return found
+
+    def known(self, files: Iterable[SourceFile]) -> list[Named]:
+        """The names that are known by now, with the topics they stand for."""
+        return [Named(name, one.topic) for one in files for name in self._names(one) or ()]
+
+    def _names(self, source: SourceFile) -> tuple[str, ...] | None:
+        known = self._known.get(source.path)
+        return known[1] if known is not None and known[0] == source.stamp else None
+
+    def _keep(self, path: str, stamp: Stamp, names: tuple[str, ...]) -> None:
+        with self._lock:
+            if len(self._known) >= _MAX_KEPT and path not in self._known:
+                self._known.clear()
+            self._known[path] = (stamp, names)
+
+    def _read(self, source: SourceFile, found: Titled) -> tuple[str, ...]:
+        try:
+            head = _head(self._open(source))
+        except OSError as error:
+            if may_pass(error):
+                found.failed.append(source)
+            return ()
+        names = _names_in(head, source.path)
+        self._keep(source.path, source.stamp, names)
+        return names
+
+
+def _head(descriptor: int) -> str:
+    try:
+        data = os.read(descriptor, _HEAD_BYTES)
+    finally:
+        close(descriptor)
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+    return data.decode(encoding, "replace").lstrip("\ufeff")
+
+
+def _names_in(head: str, path: str) -> tuple[str, ...]:
+    split = split_front_matter(head, path)
+    title = split.meta.title or _first_heading(head[split.body_start :]) or name_title(path)
+    return (title, *split.meta.names)
+
+
+def _first_heading(text: str) -> str:
+    fence = ""
+    above = ""
+    for line in text.splitlines():
+        mark = FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence:
+            if line.lstrip(" ").startswith("# "):
+                return plain_text(split_heading_id(line.strip().strip("#"))[0])
+            if above.strip() and "=" in line and SETEXT.match(line):
+                return plain_text(split_heading_id(above)[0])
+        above = line
+    return ""
