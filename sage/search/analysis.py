@@ -1,0 +1,202 @@
+"""From text to terms: what counts as a word, for documents and queries alike.
+
+A term is a written form, folded in case and accents. Identifiers give their parts and one joined
+form, Chinese, Japanese and Korean runs their characters and pairs. Stemming is the index's.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from sage.sanitize import normal_form
+
+MAX_TERM = 64
+"""Longer words are cut; a query's are cut alike, so they still meet."""
+MAX_PARTS = 8
+JOIN = "_"
+"""Ends the joined form of an identifier: `error_handling` is not the word `errorhandling`."""
+_MEMORY = 60_000
+
+_CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_LETTER = rf"[^\W_{_CJK}]"
+_TOKEN = re.compile(
+    rf"[{_CJK}]+"
+    # C++, C#, F# and .NET are names although their marks are no letters.
+    r"|(?<![\w.])(?:[A-Za-z](?:\+\+|\#)(?!\w)|\.NET\b|\.net\b)"
+    # A command-line flag is written with its dashes: -euo, --no-cache.
+    r"|(?<![^\s\"'(\[`])--?[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*(?![\w-])"
+    r"|[vV]?\d+(?:\.\d+)+(?:[a-z]+\d*)?"
+    rf"|{_LETTER}+(?:[_.'\u2019-]+{_LETTER}+)*"
+)
+_PIECE = re.compile(rf"{_LETTER}+")
+_CAMEL = re.compile(r"[A-Z]{2,}(?![a-z])|[A-Z]?[a-z]+|\d+|[A-Z]")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_WHOLE = re.compile(r"[vV]?\d+\.\d|[A-Z]{2,}s\Z")  # 3.11, APIs
+_NUMBERED = re.compile(r"([a-z]{3,})\d+\Z")
+_APOSTROPHE = re.compile(r"['\u2019]")
+# Soft hyphens, zero-width and bidirectional marks stand inside words without being part of them.
+_INVISIBLE = dict.fromkeys(
+    (0xAD, *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A), 0xFEFF)
+)
+
+_STOP_WORDS = """
+    a about above after again against all also am an and any are arent as at be because been
+    before being below between both but by can cannot cant could couldnt did didnt do does doesnt eg
+    doing dont down during each few for from further had has have having he her here hers him his
+    how i id if ill im in into is isnt it its itself ive just let lets may me might more most must
+    my myself no nor not now of off on once only or other ought our ours out over own please same
+    shall she should shouldnt so some such than that thats the their theirs them then there theres
+    these they theyre this those through to too under until up us very was wasnt we well were
+    werent what whats when where which while who whom whose why will with wont would wouldnt you
+    your youre yours
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+class Word(NamedTuple):
+    """One word: its joined form, and its parts when it has several."""
+
+    form: str
+    parts: tuple[str, ...] = ()
+    cjk: bool = False
+    written: str = ""
+    """As it stands in the text."""
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it is a name in code: several words that only a hyphen joins are not."""
+        named = "_" in self.written or not ("-" in self.written or "'" in self.written)
+        return named and max(map(len, self.parts), default=0) > 2
+
+
+class Term(NamedTuple):
+    """A term and how far it lies behind the first one of its word."""
+
+    form: str
+    offset: int
+
+
+class Analyzer:
+    """Turns text into words and terms, remembering how each word is taken apart."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[Term, ...], int]] = {}
+
+    def words(self, text: str) -> list[Word]:
+        """The words of a query, in order."""
+        return [word_of(token)._replace(written=token) for token in tokens(text)]
+
+    def terms(self, text: str) -> tuple[list[tuple[str, int]], int]:
+        """The terms of a text with their positions, and the position after the last."""
+        found: list[tuple[str, int]] = []
+        position = 0
+        known = self._known
+        for token in tokens(text):
+            if len(token) > MAX_TERM and is_cjk(token):
+                # A page without a blank is one token: too much to remember or to go through.
+                length = len(token)
+                found.extend(zip(token, range(position, position + length), strict=True))
+                found.extend(zip(pairs(token), range(position, position + length), strict=False))
+                position += length
+                continue
+            cut = known.get(token)
+            if cut is None:
+                cut = self._take_apart(token)
+            for form, offset in cut[0]:
+                found.append((form, position + offset))
+            position += cut[1]
+        return found, position
+
+    def _take_apart(self, token: str) -> tuple[tuple[Term, ...], int]:
+        terms = tuple(terms_of(word_of(token)))
+        cut = (terms, 1 + max((term.offset for term in terms), default=-1))
+        if len(self._known) >= _MEMORY:
+            self._known.clear()
+        self._known[token] = cut
+        return cut
+
+
+def tokens(text: str) -> list[str]:
+    """The words as they are written; accents and compatibility forms are folded."""
+    return _TOKEN.findall(folded(text))
+
+
+def folded(text: str) -> str:
+    """Text without accents, compatibility forms and invisible marks."""
+    if text.isascii():
+        return text
+    apart = normal_form("NFKD", text.translate(_INVISIBLE))
+    bare = "".join(character for character in apart if not unicodedata.combining(character))
+    return normal_form("NFC", bare)
+
+
+def word_of(token: str) -> Word:
+    """The word that a token stands for."""
+    if is_cjk(token):
+        return Word(token, cjk=True)
+    plain = _APOSTROPHE.sub("", _without_possessive(token))
+    if not plain[0].isalnum() or plain[-1] in "+#" or _WHOLE.match(plain):
+        return Word(_form(plain))
+    parts = tuple(_form(part) for piece in _PIECE.findall(plain) for part in _split(piece))
+    if len(parts) < 2:
+        return Word(_form(plain))
+    return Word("".join(parts)[:MAX_TERM], parts)
+
+
+def terms_of(word: Word) -> Iterator[Term]:
+    """The terms under which a word is kept: what a query for any of them finds."""
+    if word.cjk:
+        yield from _cjk_terms(word.form)
+        return
+    if not word.parts:
+        yield Term(word.form, 0)
+        numbered = _NUMBERED.match(word.form)
+        if numbered:
+            yield Term(numbered[1], 0)
+        if word.form[0] == "-":
+            flag = re.split("-+", word.form.lstrip("-"))
+            yield from (Term(part, offset) for offset, part in enumerate(flag))
+        return
+    if len(word.parts) <= MAX_PARTS:
+        yield Term(word.form + JOIN, 0)
+    for offset, part in enumerate(word.parts):
+        yield Term(part, offset)
+
+
+def is_cjk(token: str) -> bool:
+    """Whether a token is a run of Chinese, Japanese or Korean."""
+    return not token[0].isascii() and _CJK_RUN.match(token) is not None
+
+
+def pairs(run: str) -> list[str]:
+    """The pairs of neighbours in a run of characters, or the one character it is."""
+    return [run[at : at + 2] for at in range(max(len(run) - 1, 1))]
+
+
+def content_words(words: Iterable[Word]) -> list[Word]:
+    """The words that say something; all of them when none does."""
+    words = list(words)
+    return [word for word in words if word.form not in STOP_WORDS] or words
+
+
+_CJK_RUN = re.compile(rf"[{_CJK}]")
+
+
+def _cjk_terms(run: str) -> Iterator[Term]:
+    for offset, character in enumerate(run):
+        yield Term(character, offset)
+        if offset + 1 < len(run):
+            yield Term(run[offset : offset + 2], offset)
+
+
+def _without_possessive(token: str) -> str:
+    return token[:-2] if token[-2:] in ("'s", "\u2019s", "'S") else token
+
+
+def _split(piece: str) -> list[str]:
+    return _CAMEL.findall(piece) if piece.isascii() and _HUMP.search(piece) else [piece]
+
+
+def _form(text: str) -> str:
+    return (text.lower() if text.isascii() else text.casefold())[:MAX_TERM]

@@ -1,0 +1,372 @@
+"""Search, as the knowledge base uses it: an index that follows the files, in snapshots to search.
+
+It keeps the index in the user's cache folder and says in its state where that failed and why.
+Ranking, queries and snippets have modules of their own. Thread-safe.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sage.deadline import Deadline
+from sage.documents.files import SourceFile, Stamp
+from sage.search import index as kept_index
+from sage.search.analysis import Analyzer
+from sage.search.catalog import DocumentEntry
+from sage.search.found import Found
+from sage.search.fusion import Meaning
+from sage.search.index import Index
+from sage.search.index_file import IN_MEMORY, IndexFile, UntrustedIndex
+from sage.search.indexing import CountTokens
+from sage.search.query import NO_FILTERS, Filters
+from sage.search.ranking import Ranker
+from sage.search.searcher import RankedSections, Searcher
+from sage.search.spelling import Holds, RealWords
+from sage.search.synonyms import with_team
+from sage.search.update import IndexUpdate, LookUp, Progress
+from sage.search.vocabulary import Vocabulary
+from sage.settings import Settings
+from sage.values import OWN, RELEVANCE
+
+__all__ = ["IndexState", "LookUp", "Progress", "RankedSections", "SearchEngine", "Snapshot"]
+
+NOT_BUILT = "the index is still being built"
+BEHIND = "some documents changed and could not be indexed in time"
+UNSEEN = "some documents could not be looked at just now"
+BEING_WRITTEN = "some documents are being written: an earlier version of them was searched"
+_BUILD_SHARE = 0.7
+"""What a call may use of its time to index; the rest is for the answer."""
+_LONG_BUILD_SECONDS = 3.0
+"""The most that a call with a deadline gives to an update of many documents: others go on."""
+_PATIENCE_SECONDS = 1.0
+"""How long a call waits for another one that indexes, once there is something to search."""
+_CLOSE_SECONDS = 5.0
+_KEEP_AFTER = 20
+"""Documents that may change before the index is written again; fewer wait for the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How the index is."""
+
+    state: str
+    """empty, building, ready, or partial when time ran out before all was indexed."""
+    where: str
+    """disk, or memory when it could not be kept."""
+    documents: int
+    sections: int
+    pending: int
+    """Documents that are not indexed yet."""
+    size_bytes: int
+    message: str
+    """Why it was built again or is not kept; empty when all is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The index as one update left it, to be searched by the caller of that update."""
+
+    searcher: Searcher
+    current: Mapping[str, Stamp] | None = None
+    """The files as the caller knows them, when the index could not be brought to them."""
+    behind: str = ""
+    """How the index differs from the files; empty when it does not."""
+    distrust: Callable[[UntrustedIndex], None] = lambda _: None
+    """Told when the index turns out to be damaged while it is searched."""
+    meaning: int = 0
+    """Another number whenever meaning may answer otherwise."""
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        offset: int = 0,
+        sort: str = RELEVANCE,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+    ) -> Found:
+        """The best documents for a query, none of them outdated; any text is a query."""
+        if self.behind == NOT_BUILT:
+            return Found([], 0, "no", note=NOT_BUILT, complete=False)
+        try:
+            found = self.searcher.search(
+                text,
+                limit=limit,
+                offset=offset,
+                sort=sort,
+                layers=layers,
+                filters=filters,
+                deadline=deadline,
+                current=self.current,
+            )
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return Found([], 0, "no", note=NOT_BUILT, complete=False)
+        if not self.behind:
+            return found
+        note = "; ".join(filter(None, (found.note, self.behind)))
+        return replace(found, note=note, complete=False)
+
+    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
+        """The best sections of all documents for a free text."""
+        try:
+            return self.searcher.rank_sections(text, limit=limit, deadline=deadline)
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return RankedSections([], is_about_it=False)
+
+
+class SearchEngine:
+    """The index of one knowledge base."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        count_tokens: CountTokens,
+        holds: Holds,
+        meaning: Meaning | None = None,
+    ) -> None:
+        """Args:
+        holds: whether a vocabulary holds a word as a whole.
+        meaning: what is near a text in meaning; None to search by words alone.
+        """
+        self._meaning = meaning
+        self._settings = settings
+        self._real_words = RealWords(holds)
+        self._count_tokens = count_tokens
+        self._synonyms = with_team(settings.synonyms)
+        others = [one for one in settings.served if one.name != OWN]
+        places = [one.place for one in others]
+        self._file = IndexFile(settings.cache_dir, settings.root, places)
+        self._made_for = {"root": str(settings.root)}
+        self._made_for |= {f"source {one.name}": str(one.place) for one in others}
+        self._analyzer = Analyzer()
+        self._changing = threading.Lock()
+        self._writing = threading.Lock()
+        self._writer: threading.Thread | None = None
+        self._index: Index | None = None
+        self._searcher: Searcher | None = None
+        self._vocabulary: Vocabulary | None = None
+        self._files: Sequence[SourceFile] | None = None
+        self._nothing: dict[str, Stamp] = {}
+        self._retried: set[str] = set()
+        self._outdated: set[str] = set()
+        self._searchable = threading.Event()
+        self._unkept = 0
+        self._missing = 0
+        self._where = "memory"
+        self._rebuilt = self._trouble = self._doubt = ""
+
+    @property
+    def state(self) -> IndexState:
+        """How the index is now."""
+        searcher, index = self._searcher, self._index
+        if searcher is None or index is None:
+            state = "building" if self._changing.locked() else "empty"
+            return IndexState(state, "", 0, 0, self._missing, 0, "")
+        catalog = searcher.catalog
+        unfinished = "building" if self._changing.locked() else "partial"
+        return IndexState(
+            state=unfinished if self._missing else "ready",
+            where=self._where,
+            documents=len(catalog.slots),
+            sections=catalog.section_count,
+            pending=self._missing,
+            size_bytes=index.segments.size_bytes,
+            message=self._trouble or self._rebuilt,
+        )
+
+    def update(
+        self,
+        files: Sequence[SourceFile],
+        look_up: LookUp,
+        deadline: Deadline,
+        progress: Progress | None = None,
+        *,
+        unseen: bool = False,
+    ) -> Snapshot:
+        """Bring the index to exactly these files, loading only what changed; it can be searched.
+
+        When time runs out, what was indexed stays and the next call goes on from there. So does
+        what is `unseen`: not among the files but perhaps still there. A call that finds another
+        one indexing waits for the first documents and then takes what there is.
+        """
+        if self._meaning is not None:
+            self._meaning.make_way()
+        if self._is_current(files):
+            return self._snapshot(files, UNSEEN if unseen else "")
+        if not self._acquire(deadline.part(_BUILD_SHARE)):
+            return self._snapshot(files, BEHIND)
+        try:
+            if not self._is_current(files):
+                self._bring_to(files, look_up, deadline.part(_BUILD_SHARE), progress, unseen)
+            return self._snapshot(files, UNSEEN if unseen else "")
+        finally:
+            self._changing.release()
+
+    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
+        """For each indexed file its stamp, its sections and their tokens."""
+        return {one.path: (one.stamp, one.section_total, one.tokens) for one in self.entries}
+
+    @property
+    def entries(self) -> Sequence[DocumentEntry]:
+        """The documents that are indexed; the same object until the index changes."""
+        return self._searcher.catalog.slots if self._searcher else ()
+
+    def close(self) -> None:
+        """Keep what is not kept yet."""
+        # A build that is still running would keep the process alive; its work is then lost.
+        if self._changing.acquire(blocking=False):
+            try:
+                if self._unkept and self._index is not None and not self._missing:
+                    self._start_keeping(self._index)
+            finally:
+                self._changing.release()
+        if self._writer is not None:
+            self._writer.join(_CLOSE_SECONDS)
+
+    def _snapshot(self, files: Sequence[SourceFile], behind: str) -> Snapshot:
+        """What can be searched now; with `behind`, only what still is as it was indexed."""
+        if self._searcher is None:
+            return Snapshot(self._searcher_of(Index()), behind=NOT_BUILT)
+        missing = f"{self._missing:,} of {len(files):,} documents are not indexed yet"
+        current = {source.path: source.stamp for source in files} if behind else None
+        behind = missing if self._missing else behind or (BEING_WRITTEN if self._outdated else "")
+        meaning = self._meaning.generation if self._meaning is not None else 0
+        return Snapshot(self._searcher, current, behind, self._distrust, meaning)
+
+    def _acquire(self, deadline: Deadline) -> bool:
+        """Wait for the call that indexes, but during a long build only for the first documents."""
+        if deadline.remaining_seconds is None:
+            return self._changing.acquire()
+        if self._searcher is None:
+            if self._changing.acquire(blocking=False):
+                return True
+            self._searchable.wait(deadline.remaining_seconds)
+        patience = deadline.remaining_seconds or 0.0
+        if self._missing:
+            patience = min(patience, _PATIENCE_SECONDS)
+        return self._changing.acquire(timeout=patience)
+
+    def _is_current(self, files: Sequence[SourceFile]) -> bool:
+        known = self._files
+        current = known is not None and (known is files or known == files)
+        return current and not self._retried and not self._doubt
+
+    def _distrust(self, error: UntrustedIndex) -> None:
+        """Build the index again with the next update."""
+        self._doubt = str(error)
+
+    def _bring_to(
+        self,
+        files: Sequence[SourceFile],
+        look_up: LookUp,
+        deadline: Deadline,
+        progress: Progress | None,
+        unseen: bool,
+    ) -> None:
+        first = self._index is None
+        index = self._index or self._restored()
+        if self._doubt:
+            self._rebuilt, self._doubt = f"built again: {self._doubt}", ""
+            first, index = True, Index()
+        update = IndexUpdate(index, files, look_up, deadline, self._nothing, progress, unseen)
+        if update.is_long:
+            self._missing = len(update.pending)
+            update.limit_seconds(_LONG_BUILD_SECONDS)
+        try:
+            self._apply(index, update)
+        except UntrustedIndex as error:
+            # The kept file broke under it: everything is indexed again.
+            self._distrust(error)
+            self._bring_to(files, look_up, deadline, progress, unseen)
+            return
+        if self._index is not index:
+            self._serve(index)
+        self._retried, self._outdated = update.retried, update.outdated
+        self._missing = len(update.unreached | update.failed)
+        self._files = None if update.unreached or unseen else files
+        if self._unkept >= _KEEP_AFTER or (first and self._unkept):
+            self._start_keeping(index)
+
+    def _apply(self, index: Index, update: IndexUpdate) -> None:
+        """Index a batch after the other; each can be searched at once."""
+        while update.is_needed:
+            update.load()
+            described = update.described(self._analyzer, self._count_tokens)
+            index.footers = update.footers
+            if update.gone or described:
+                index.change(update.gone, described)
+                self._unkept += max(len(update.gone), len(described))
+                self._serve(index)
+            update.applied()
+            self._missing = len(update.pending) + len(update.unreached)
+
+    def _serve(self, index: Index) -> None:
+        searcher = self._searcher_of(index)
+        self._index, self._searcher = index, searcher
+        self._searchable.set()
+        if self._meaning is not None:
+            self._meaning.follow(searcher.catalog, searcher.read)
+
+    def _searcher_of(self, index: Index) -> Searcher:
+        reader = index.segments.reader
+        vocabulary = Vocabulary(reader, self._vocabulary)
+        self._vocabulary = vocabulary
+        ranker = Ranker(index.catalog, reader.lengths, reader.postings, vocabulary.fields)
+        is_word = self._real_words.is_real
+        return Searcher(
+            ranker,
+            reader,
+            vocabulary,
+            self._synonyms,
+            self._settings.layers,
+            is_word,
+            self._meaning,
+        )
+
+    def _restored(self) -> Index:
+        try:
+            index = kept_index.load(self._file, self._made_for)
+        except UntrustedIndex as reason:
+            self._rebuilt = f"built again: {reason}"
+            index = None
+        if index is None:
+            return Index()
+        self._where = "disk"
+        return index
+
+    def _start_keeping(self, index: Index) -> None:
+        """Write the index off the request path; a write that runs sees only its own moment."""
+        packed = kept_index.contents_of(index)
+        writer = threading.Thread(
+            target=self._keep, args=(packed,), name="sage-index-writer", daemon=True
+        )
+        try:
+            writer.start()
+        except RuntimeError:
+            self._trouble = "not kept on disk: no thread can be started"
+            return
+        self._unkept = 0
+        self._writer = writer  # only now: one that has not begun cannot be waited for
+
+    def _keep(self, packed: kept_index.Contents) -> None:
+        with self._writing:
+            try:
+                size = kept_index.save(self._file, packed, self._made_for)
+                if size > IN_MEMORY:
+                    self._read_from_disk(packed)
+            except UntrustedIndex as reason:
+                self._where, self._trouble = "memory", f"not kept on disk: {reason}"
+            else:
+                self._where, self._trouble = "disk", ""
+
+    def _read_from_disk(self, packed: kept_index.Contents) -> None:
+        """Let go of what is in memory and in the file as well."""
+        replaced = kept_index.reopened(self._file, packed, self._made_for)
+        with self._changing:
+            if self._index is not None:
+                self._index.segments.replace(replaced)
+                self._serve(self._index)

@@ -1,0 +1,105 @@
+"""Why a result ranks where it does: what each word and each field gave it."""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sage.search.fusion import MeaningPart
+from sage.search.postings import SECTION_FIELDS
+from sage.search.ranking import Ranked, Ranker
+from sage.search.scoring import BEST_SECTION, DOCUMENT_K1, SECTION_BOOSTS, UNIT, standing
+from sage.search.vocabulary import Concept
+
+
+class Share(NamedTuple):
+    """What one word of the query gave one result."""
+
+    word: str
+    forms: tuple[str, ...]
+    """The written forms that were searched for it."""
+    documents: int
+    """How many documents hold it."""
+    rarity: float
+    fields: dict[str, float]
+    """Strength by field; the best section's own is `section`."""
+
+
+class Explanation(NamedTuple):
+    """One result taken apart."""
+
+    path: str
+    heading: str
+    score: float
+    document_part: float
+    """From the whole document: every field."""
+    section_part: float
+    """From its best sections, nearness included."""
+    standing: float
+    """What both are multiplied by: less than 1 for index pages and pages that are not current."""
+    shares: tuple[Share, ...]
+    meaning: MeaningPart | None = None
+    """What its meaning gave; None where meaning was not compared."""
+
+
+def explain(
+    ranker: Ranker,
+    ranked: Ranked,
+    concepts: Sequence[Concept],
+    heading: str,
+    score: float,
+    meaning: MeaningPart | None = None,
+) -> Explanation:
+    """Take one result apart."""
+    entry = ranker.catalog.slots[ranked.slot]
+    return Explanation(
+        path=entry.path,
+        heading=heading,
+        score=score,
+        document_part=ranked.document_part,
+        section_part=ranked.section_part,
+        standing=standing(entry),
+        shares=tuple(_share(ranker, ranked, concept) for concept in concepts),
+        meaning=meaning,
+    )
+
+
+def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> Share:
+    matches = ranker.matches(concept)
+    weight = matches.rarity * concept.weight
+    fields = {name: weight * score for name, score in _fields(ranker, ranked.slot, concept)}
+    row = ranker.catalog.first_rows[ranked.slot] + 1 + ranked.section
+    section = ranker.sections(ranked.slot, [(matches, concept.weight)]).get(row)
+    if section:
+        fields["section"] = BEST_SECTION * section
+    forms = tuple(form for form, _ in concept.forms)
+    return Share(concept.name, forms, len(matches.slots), matches.rarity, fields)
+
+
+def _fields(ranker: Ranker, slot: int, concept: Concept) -> list[tuple[str, float]]:
+    counts = _counts(ranker, slot, concept)
+    stats, entry = ranker.stats, ranker.catalog.slots[slot]
+    total = sum(counts.get(name, 0.0) for name in SECTION_FIELDS)
+    saturated = (DOCUMENT_K1 + 1) / (total + stats.document_norms[slot])
+    return [
+        (
+            name,
+            count * saturated if name in SECTION_FIELDS else stats.field_score(name, count, entry),
+        )
+        for name, count in counts.items()
+    ]
+
+
+def _counts(ranker: Ranker, slot: int, concept: Concept) -> dict[str, float]:
+    """How often a concept stands in each field of a document."""
+    first = ranker.catalog.first_rows[slot]
+    last = first + ranker.catalog.slots[slot].rows
+    counts: dict[str, float] = {}
+    for form, value in concept.forms:
+        for name in ranker.fields(form):
+            for base, found in ranker.occurrences(name, form):
+                start = bisect_left(found.rows, first - base)
+                held = sum(found.counts[start : bisect_left(found.rows, last - base)])
+                if held:
+                    boost = value * SECTION_BOOSTS.get(name, 10) / UNIT
+                    counts[name] = counts.get(name, 0.0) + held * boost
+    return counts

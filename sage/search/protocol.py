@@ -1,0 +1,80 @@
+"""What an engine has to offer so that search can stand on it.
+
+Analysis, the meaning of a query, scores, verdicts, permissions and cleaning are ours and stand
+above it: an engine brings itself to documents (`Engine.update`), finds candidates for an analysed
+query inside a filter and loads what it keeps (`query.Reader`), knows words and their frequencies
+(`vocabulary.Words`, `ranking.Counts`), says whether it is ready, and closes.
+`sage.cluster.conformance` tries all of it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from sage.deadline import Deadline
+from sage.documents.files import SourceFile, Stamp
+from sage.search.catalog import DocumentEntry
+from sage.search.engine import IndexState
+from sage.search.found import Found
+from sage.search.query import NO_FILTERS, Filters
+from sage.search.searcher import RankedSections, Searcher
+from sage.search.update import LookUp, Progress
+from sage.values import RELEVANCE
+
+
+class Snapshot(Protocol):
+    """One generation to be searched by the caller of one update."""
+
+    @property
+    def searcher(self) -> Searcher: ...
+    @property
+    def behind(self) -> str:
+        """How it differs from the files; empty when it does not."""
+
+    @property
+    def meaning(self) -> int:
+        """Another number whenever meaning may answer otherwise; 0 without any."""
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        offset: int = 0,
+        sort: str = RELEVANCE,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+    ) -> Found:
+        """The best documents for a query."""
+
+    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
+        """The best sections of all documents for a free text."""
+
+
+class Engine(Protocol):
+    """What keeps the index of one knowledge base. Thread-safe."""
+
+    @property
+    def state(self) -> IndexState:
+        """Whether it is ready, where it is, and how much it holds."""
+
+    @property
+    def entries(self) -> Sequence[DocumentEntry]:
+        """The documents that are indexed; the same object until the index changes."""
+
+    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
+        """For each indexed file its stamp, its sections and their tokens."""
+
+    def update(
+        self,
+        files: Sequence[SourceFile],
+        look_up: LookUp,
+        deadline: Deadline,
+        progress: Progress | None = None,
+        *,
+        unseen: bool = False,
+    ) -> Snapshot:
+        """Bring the index to exactly these documents; what comes back can be searched."""
+
+    def close(self) -> None:
+        """Keep or let go of what it holds."""

@@ -1,0 +1,160 @@
+"""What a match is worth, and whether the matches of a query amount to an answer.
+
+The constants of the ranking, the lengths it is measured by, and the verdict: yes, partly, or no.
+How the constants were chosen, and how often the verdict is wrong, is in docs/search.md.
+"""
+
+import math
+from array import array
+from typing import Literal, NamedTuple
+
+from sage.search.catalog import Catalog, DocumentEntry
+
+Verdict = Literal["yes", "partly", "no"]
+
+DOCUMENT_K1, DOCUMENT_B = 1.8, 0.8
+SECTION_K1, SECTION_B = 1.6, 0.75
+SHORT_B = 0.6
+"""How much length counts where documents are notes: a longer one says more, not the same in more
+words."""
+SHORT, LONG = 100, 400
+"""Words of an average document that is a note, and of one that is a page."""
+SECTION_BOOSTS = {"headings": 10, "body": 10, "code": 10}
+UNIT = 100 * 10
+"""Occurrences are counted in whole numbers, so that no order of adding changes a score."""
+DOCUMENT_BOOSTS = {"title": 2.2, "aliases": 2.0, "tags": 1.0, "summary": 0.6, "path": 1.1}
+FIELD_K1 = 1.2
+TITLE_K1 = 2.0
+BEST_SECTION, SECOND_SECTION = 0.8, 0.15
+NEARNESS = 0.6
+NEAR_WORDS = 8
+NEAR_SECTIONS = 30
+CANDIDATES = 80
+HEADING = 1.5
+LEAST_SAID = 0.6
+"""The share of what was asked that a heading must hold to say it."""
+MOST_HEADINGS = 20
+"""Headings that are looked at."""
+NEARLY = 0.9
+"""The share of the best section's score that makes a second one of the page worth showing."""
+STRENGTH = 4.0
+"""The strength per unit of rarity at which a score passes 1 - 1/e; see docs/search.md."""
+INDEX_PAGE = 0.9
+STATUS = {"draft": 0.9, "resolved": 0.95, "superseded": 0.7, "deprecated": 0.7}
+
+
+class CorpusStats:
+    """Lengths and averages of one catalog: what every score is measured by."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        entries = catalog.slots
+        self.documents = max(len(entries), 1)
+        self.sections = max(catalog.section_count, 1)
+        total = sum(entry.length for entry in entries) or 1
+        average = total / self.documents
+        self.pages = min(1.0, max(0.0, (average - SHORT) / (LONG - SHORT)))
+        """How far the documents are pages rather than notes, from 0 to 1."""
+        document_b = SHORT_B + (DOCUMENT_B - SHORT_B) * self.pages
+        section_b = SHORT_B + (SECTION_B - SHORT_B) * self.pages
+        ratio = DOCUMENT_K1 * document_b * self.documents / total
+        least = DOCUMENT_K1 * (1 - document_b)
+        self.document_norms = array("d", (least + ratio * entry.length for entry in entries))
+        """How much a document must hold of a term to count as an average one."""
+        self.standings = array("d", map(standing, entries))
+        self.section_least = SECTION_K1 * (1 - section_b)
+        self.section_ratio = SECTION_K1 * section_b * self.sections / total
+        """The same for a section: the least, and what each word of it adds."""
+        titles = sum(entry.title_length for entry in entries) or 1
+        self.title_ratio = self.documents / titles
+        paths = sum(entry.path_length for entry in entries) or 1
+        self.path_ratio = self.documents / paths
+
+    def field_score(self, name: str, count: float, entry: DocumentEntry) -> float:
+        """What a term in a field of the document itself is worth."""
+        if name == "title":
+            norm = TITLE_K1 * entry.title_length * self.title_ratio
+            score = count * (TITLE_K1 + 1) / (count + norm)
+        else:
+            norm = FIELD_K1
+            if name == "path":
+                norm *= 0.25 + 0.75 * entry.path_length * self.path_ratio
+            score = count * (FIELD_K1 + 1) / (count + norm)
+        return DOCUMENT_BOOSTS[name] * score
+
+
+def rarity(holding: int, all_: int) -> float:
+    """Lucene's inverse document frequency: never negative, no bonus for common words."""
+    return math.log(1 + (all_ - holding + 0.5) / (holding + 0.5))
+
+
+def standing(entry: DocumentEntry) -> float:
+    """Pages that only lead to others, or are not current, stand behind those that answer."""
+    return (INDEX_PAGE if entry.is_index else 1.0) * STATUS.get(entry.status, 1.0)
+
+
+def shown_score(strength: float, possible: float) -> float:
+    """A strength as a number in (0, 1] that means the same for every query.
+
+    `possible` is the summed rarity of all that was asked for, found or not.
+    """
+    score = 1 - math.exp(-strength / (STRENGTH * possible)) if possible > 0 else 1.0
+    return max(0.0001, round(score, 4))
+
+
+SCORE, COVERAGE = 0.7, 0.3
+LEAST = 0.20
+OF_PAGES = 0.12
+"""Long pages hold some words of any question: more is needed of them than of notes."""
+OF_MISSING = 0.20
+OF_WORDS = 0.10
+"""A long question is never met by all its words: from eight words to 28 less is needed."""
+FEW, MANY = 8, 28
+MANY_DOCUMENTS = 40
+MOSTLY = 0.7
+"""The share of a task that several pages hold together when it is about something here."""
+ENOUGH = 0.32
+"""The score of a page that is worth giving to a task, whatever else the task names."""
+SURELY = 0.12
+"""How far above the least an answer stands that is more than partly one."""
+
+
+class Evidence(NamedTuple):
+    """What is known of the best results of a query."""
+
+    score: float
+    coverage: float
+    """The share of what was asked, by rarity, that the best section holds."""
+    missing: float
+    """The share that no document holds."""
+    words: int
+    pages: float
+    """How far the documents are pages rather than notes, from 0 to 1."""
+    documents: int
+    together: float = 0.0
+    """The share that the best sections hold together."""
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """The verdict on a query."""
+    if not evidence.score:
+        return "no"
+    strength = SCORE * evidence.score + COVERAGE * evidence.coverage
+    long = min(1.0, max(0.0, (evidence.words - FEW) / (MANY - FEW)))
+    needed = LEAST + OF_PAGES * evidence.pages - OF_WORDS * long + OF_MISSING * evidence.missing
+    # A few pages do not hold the words of every question that they answer.
+    needed *= min(1.0, math.log1p(evidence.documents) / math.log1p(MANY_DOCUMENTS))
+    if strength < needed:
+        return "no"
+    return "partly" if evidence.missing or strength < needed + SURELY else "yes"
+
+
+def is_about_something(evidence: Evidence) -> bool:
+    """Whether a base holds something about a task, which may draw on several pages.
+
+    Few pages are judged by what they hold together: each word of a task may be on another.
+    """
+    if evidence.score >= ENOUGH:
+        return True
+    if evidence.documents < MANY_DOCUMENTS or evidence.together >= MOSTLY:
+        evidence = evidence._replace(coverage=max(evidence.coverage, evidence.together))
+    return judge(evidence) != "no"

@@ -1,0 +1,499 @@
+"""Searches one generation of the index: what a query means there, what was found, and reasons.
+
+Which documents a query allows is the document filter's, which of them are best the ranking's, how
+much of them an answer shows the answering's.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from sage.deadline import Deadline
+from sage.documents.files import Stamp
+from sage.search import query
+from sage.search.analysis import Analyzer, Word
+from sage.search.catalog import StoredDocument, unpack_record
+from sage.search.explain import Explanation, explain
+from sage.search.found import Found, FoundSection, Highlights, Window, owners_of
+from sage.search.fusion import Fused, Meaning, fuse
+from sage.search.index_file import DAMAGED, UntrustedIndex
+from sage.search.query import (
+    MAX_TERMS,
+    NO_FILTERS,
+    Allows,
+    DocumentFilter,
+    Filters,
+    FilterValues,
+    Query,
+    Reader,
+    Wanted,
+    holding_phrase,
+)
+from sage.search.ranking import Ranked, Ranker, Ranking
+from sage.search.scoring import Evidence, is_about_something, judge, rarity, shown_score
+from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
+from sage.values import DATE, RELEVANCE
+
+NO_WORDS = "the query holds no word to search for"
+_MOST_RANKED = 1_000
+BEYOND = f"only the best {_MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
+_SHOWN_WORDS = 5
+_SHOWN_MISSING = 8
+_UNKNOWN = 8
+"""Words of a long text that no document holds and that are looked for all the same."""
+_SECTIONS_OF_ONE = 3
+"""Sections of one document that a ranking of sections has room for."""
+_MAX_DOCUMENTS = 50
+"""Documents kept unpacked: the results of one search."""
+_JUDGED = 3
+"""So many of the best documents decide whether what was asked is here."""
+_SPARE = 20
+"""Documents that are ranked beyond the limit, to take the places of copies."""
+_SECOND_SECTIONS = 1
+"""The first so many documents may show a second section."""
+
+
+class RankedSection(NamedTuple):
+    """A section that fits a text, wherever it is."""
+
+    path: str
+    ordinal: int
+    """Its place in the document's sections."""
+    score: float
+
+
+class RankedSections(NamedTuple):
+    """The sections that fit a text, best first."""
+
+    sections: Sequence[RankedSection]
+    is_about_it: bool
+    """Whether some of them are about what the text is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterpretedQuery:
+    """What a query means in one generation of the index."""
+
+    query: Query
+    concepts: tuple[Concept, ...]
+    possible: float
+    """The summed rarity of all that was asked for, found or not."""
+    allowed: Allows | None
+    """Which documents may be results; None when all may."""
+    notes: tuple[str, ...]
+    """What was searched in place of what was written."""
+    missing: tuple[str, ...]
+    """Words that no document holds."""
+    total: int | None = None
+    """How many documents hold any of it, where the engine counted them."""
+
+
+class Searcher:
+    """Searches one generation of the index. Safe to share between threads."""
+
+    def __init__(
+        self,
+        ranker: Ranker,
+        reader: Reader,
+        vocabulary: Words,
+        synonyms: Mapping[str, Sequence[str]],
+        layers: Collection[str],
+        is_word: Callable[[str], bool],
+        meaning: Meaning | None = None,
+    ) -> None:
+        self.ranker = ranker
+        self._meaning = meaning
+        self.catalog = ranker.catalog
+        self._reader = reader
+        self._vocabulary = vocabulary
+        self._layers = layers
+        self._analyzer = Analyzer()
+        self._documents: dict[int, StoredDocument] = {}
+        self._interpreter = Interpreter(
+            vocabulary, ranker.frequency, synonyms, is_word, self._stand_together
+        )
+        self._filter = DocumentFilter(ranker, self._interpreter, layers)
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        offset: int = 0,
+        sort: str = RELEVANCE,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+        current: Mapping[str, Stamp] | None = None,
+    ) -> Found:
+        """The best documents for a query, each by its best section; any text is a query.
+
+        A text without words lists what the filters leave. With `current`, only documents that
+        still are as they were indexed.
+        """
+        window = Window(limit, offset, sort)
+        asked = self.interpret(text, layers, deadline, filters)
+        if current is not None:
+            asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
+        is_list = not text.strip() or any(asked.query.filters) or any(filters)
+        if is_list and not asked.concepts and not asked.missing:
+            return self._listed(asked, window)
+        fused = self._fused(text, asked, min(window.end, _MOST_RANKED) + _SPARE, deadline)
+        ranking = fused.ranking
+        alone = {slot for slot, part in fused.parts.items() if part.is_alone}
+        found = Found(
+            [],
+            ranking.total,
+            fused.verdict,
+            asked.missing[:_SHOWN_MISSING],
+            self._note(asked, ranking),
+            ranking.complete,
+            paged=window.is_part,
+            offset=window.offset,
+        )
+        if window.sort != RELEVANCE:
+            return self._sorted(found, asked, window, deadline)
+        sections = self._sections(asked, ranking.best, window.end + 1, alone)
+        if self._meaning is not None:
+            self._meaning.use([section.path for section in reversed(sections)])
+        if window.offset and window.end > _MOST_RANKED:
+            found = replace(found, note="; ".join(filter(None, (found.note, BEYOND))))
+        return replace(
+            found, sections=sections[window.offset : window.end], more=len(sections) > window.end
+        )
+
+    def rank_sections(
+        self,
+        text: str,
+        *,
+        limit: int,
+        layers: Collection[str] | None = None,
+        deadline: Deadline,
+    ) -> RankedSections:
+        """The best sections of all documents for a free text, several of one document."""
+        asked = self.interpret(text, layers, deadline)
+        documents = max(1, limit // _SECTIONS_OF_ONE)
+        fused = self._fused(text, asked, documents, deadline)
+        strengths = [
+            (strength, ranked.slot, place)
+            for ranked in fused.ranking.best
+            for place, strength in self._section_strengths(asked, ranked, fused).items()
+        ]
+        slots = self.catalog.slots
+        strengths.sort(key=lambda one: (-one[0], slots[one[1]].path, one[2]))
+        sections = [
+            RankedSection(
+                slots[slot].path,
+                self.document(slot).sections[place].ordinal,
+                shown_score(strength, asked.possible),
+            )
+            for strength, slot, place in strengths[:limit]
+        ]
+        return RankedSections(sections, fused.is_about_it)
+
+    def explain(
+        self,
+        text: str,
+        *,
+        limit: int,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+    ) -> list[Explanation]:
+        """Why the results of a query rank as they do, in the same order."""
+        asked = self.interpret(text, layers, deadline, filters)
+        fused = self._fused(text, asked, limit + _SPARE, deadline)
+        return [
+            explain(
+                self.ranker,
+                ranked,
+                asked.concepts,
+                self._heading(ranked),
+                shown_score(ranked.strength, asked.possible),
+                fused.parts.get(ranked.slot),
+            )
+            for ranked in fused.ranking.best[:limit]
+        ]
+
+    def interpret(
+        self,
+        text: str,
+        layers: Collection[str] | None,
+        deadline: Deadline,
+        filters: Filters = NO_FILTERS,
+    ) -> InterpretedQuery:
+        """What a query asks for, and which documents it allows."""
+        parsed = query.parse(text, self._analyzer, self._filter_values)
+        words, notes = parsed.words, list(parsed.notes)
+        if len(words) > MAX_TERMS:
+            words = self._rarest(words)
+            notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
+        understood = self._interpreter.understand(words, parsed.joined)
+        notes += _changes(understood)
+        total = self._reader.gather(
+            Wanted.by(parsed, understood.concepts, self._interpreter, layers, filters)
+        )
+        allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
+        possible = sum(
+            self.ranker.rarity_of(concept) * concept.weight
+            for concept in understood.concepts
+            if concept.weight > JOINED
+        ) + len(understood.missing) * rarity(0, self.ranker.stats.documents)
+        return InterpretedQuery(
+            parsed, understood.concepts, possible, allowed, tuple(notes), understood.missing, total
+        )
+
+    def document(self, slot: int) -> StoredDocument:
+        """What is shown of a document, and its indexed sections."""
+        known = self._documents.get(slot)
+        if known is None:
+            known = self.read(slot)
+            if len(self._documents) >= _MAX_DOCUMENTS:
+                self._documents = {}
+            self._documents[slot] = known
+        return known
+
+    def read(self, slot: int) -> StoredDocument:
+        """The same, read from the index each time: for those who go through all documents."""
+        stored = unpack_record(self._reader.record(self.catalog.first_rows[slot]))
+        if len(stored.sections) != self.catalog.slots[slot].indexed_sections:
+            raise UntrustedIndex(DAMAGED)
+        return stored
+
+    def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:
+        ranker = self.ranker
+        ranking = ranker.rank(asked.concepts, asked.allowed, limit, deadline, self.document)
+        return ranking if asked.total is None else ranking._replace(total=asked.total)
+
+    def _fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
+        """The best documents by words and, where it is known, by meaning."""
+        ranking = self._rank(asked, limit, deadline)
+        evidence = self._evidence(asked, ranking)
+        words = Fused(ranking, judge(evidence), {}, is_about_something(evidence))
+        if self._meaning is None or not asked.possible:
+            return words
+        similarities = self._meaning.compare(text, self.catalog)
+        if similarities is None:
+            return words
+        return fuse(
+            words,
+            similarities,
+            asked.allowed,
+            self.catalog,
+            asked.possible,
+            partial(self._with_words, asked),
+        )
+
+    def _with_words(self, asked: InterpretedQuery, slots: Collection[int]) -> set[int]:
+        """Which of some documents hold any word of a query."""
+        wanted = frozenset(slots)
+        held = (wanted.intersection(self.ranker.matches(one).slots) for one in asked.concepts)
+        return set().union(*held)
+
+    def _section_strengths(
+        self, asked: InterpretedQuery, ranked: Ranked, fused: Fused
+    ) -> dict[int, float]:
+        """What the sections of a document are worth: those with the words, and the nearest."""
+        strengths = self.ranker.section_strengths(ranked, asked.concepts)
+        part = fused.parts.get(ranked.slot)
+        if part is not None and part.section >= 0:
+            known = strengths.get(part.section, 0.0)
+            strengths[part.section] = max(known, ranked.strength)
+        return strengths
+
+    def suggest(self, words: Sequence[str]) -> list[str]:
+        """Words of the index that look like some that are not in it."""
+        nearest = [
+            near
+            for word in words[:_SHOWN_WORDS]
+            for near in self._vocabulary.spelling.nearest(word, self.ranker.frequency)
+        ]
+        return list(dict.fromkeys(nearest))[:_SHOWN_WORDS]
+
+    def _rarest(self, words: Sequence[Word]) -> tuple[Word, ...]:
+        """How a long text begins, and the words of the rest that tell pages apart."""
+        first, rest = words[: MAX_TERMS // 2], words[MAX_TERMS // 2 :]
+        counted = [(self.ranker.frequency(word.form), word) for word in rest]
+        unknown = [word for count, word in counted if not count][:_UNKNOWN]
+        known = sorted((pair for pair in counted if pair[0]), key=lambda pair: pair[0])
+        room = MAX_TERMS - len(first) - len(unknown)
+        kept = {id(word) for _, word in known[:room]} | set(map(id, unknown))
+        return (*first, *(word for word in rest if id(word) in kept))
+
+    def _stand_together(self, forms: Sequence[str]) -> bool:
+        """Whether some document has these words one after the other."""
+        words = [Word(form) for form in forms]
+        self._reader.gather(Wanted(phrases=(tuple(forms),)))
+        return bool(holding_phrase(self.ranker, words, Deadline()))
+
+    @cached_property
+    def _filter_values(self) -> FilterValues:
+        return FilterValues(
+            layers=self._layers,
+            tags=self.catalog.tags,
+            languages=self.catalog.languages,
+            sources=self.catalog.sources,
+            is_flag=lambda flag: flag in self._vocabulary and self.ranker.frequency(flag) > 0,
+        )
+
+    def _unchanged(self, allowed: Allows | None, current: Mapping[str, Stamp]) -> Allows:
+        slots = self.catalog.slots
+        return lambda slot: (
+            current.get(slots[slot].path) == slots[slot].stamp
+            and (allowed is None or allowed(slot))
+        )
+
+    def _listed(self, asked: InterpretedQuery, window: Window) -> Found:
+        """All documents that pass the filters, when there is nothing else to rank by."""
+        slots = [
+            slot
+            for slot in range(len(self.catalog.slots))
+            if asked.allowed is None or asked.allowed(slot)
+        ]
+        self._sort(slots, window.sort)
+        nothing = Highlights({}, ())
+        sections = [
+            self._section(
+                slot, 0 if self.catalog.slots[slot].indexed_sections else -1, 1.0, nothing
+            )
+            for slot in slots[window.offset : window.end]
+        ]
+        return Found(
+            sections,
+            len(slots),
+            "yes" if slots else "no",
+            note="; ".join(asked.notes),
+            paged=True,
+            offset=window.offset,
+            more=len(slots) > window.end,
+        )
+
+    def _sorted(
+        self, found: Found, asked: InterpretedQuery, window: Window, deadline: Deadline
+    ) -> Found:
+        """Every document that matches, by date or path, each by its best section."""
+        slots = list(self.ranker.matching(asked.concepts, asked.allowed))
+        self._sort(slots, window.sort)
+        wanted = {slot: place for place, slot in enumerate(slots[window.offset : window.end])}
+        asked = replace(asked, allowed=wanted.__contains__)
+        best = sorted(
+            self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
+        )
+        highlights = self._highlights(asked)
+        sections = [
+            self._section(
+                one.slot, one.section, shown_score(one.strength, asked.possible), highlights
+            )
+            for one in best
+        ]
+        return replace(found, sections=sections, more=len(slots) > window.end)
+
+    def _sort(self, slots: list[int], sort: str) -> None:
+        """By path, and by date with the newest first."""
+        entries = self.catalog.slots
+        slots.sort(key=lambda slot: entries[slot].path)
+        if sort == DATE:
+            slots.sort(key=lambda slot: entries[slot].updated, reverse=True)
+
+    def _heading(self, ranked: Ranked) -> str:
+        sections = self.document(ranked.slot).sections
+        return sections[ranked.section].heading if ranked.section >= 0 else ""
+
+    def _sections(
+        self,
+        asked: InterpretedQuery,
+        ranked: Sequence[Ranked],
+        limit: int,
+        alone: Collection[int] = (),
+    ) -> list[FoundSection]:
+        """The best sections in order: a page's second one after its first, copies as one."""
+        highlights = self._highlights(asked)
+        found: list[FoundSection] = []
+        for place, one in enumerate(self._in_force(ranked)):
+            score = shown_score(one.strength, asked.possible)
+            section = self._section(one.slot, one.section, score, highlights)
+            section.by_meaning = one.slot in alone
+            same = next((other for other in found if other.says_the_same(section)), None)
+            if same is not None:
+                same.copies += 1
+                continue
+            found.append(section)
+            if one.second >= 0 and place < _SECOND_SECTIONS:
+                found.append(self._section(one.slot, one.second, score, highlights))
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def _highlights(self, asked: InterpretedQuery) -> Highlights:
+        return Highlights(
+            owners_of([[form for form, _ in concept.forms] for concept in asked.concepts]),
+            [self.ranker.matches(concept).rarity for concept in asked.concepts],
+        )
+
+    def _section(self, slot: int, place: int, score: float, highlights: Highlights) -> FoundSection:
+        stored = self.document(slot)
+        section = stored.sections[place] if place >= 0 else None
+        successor = self.catalog.successors.get(slot)
+        replaced_by = self.catalog.slots[successor].topic if successor is not None else ""
+        entry = self.catalog.slots[slot]
+        return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
+
+    def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The ranked documents, each page that was replaced behind the one that replaces it."""
+        order = list(ranked)
+        for one in ranked:
+            slots = [other.slot for other in order]
+            here, successor = slots.index(one.slot), self.catalog.successors.get(one.slot)
+            if successor in slots[here:]:
+                newer = order.pop(slots.index(successor))
+                order.insert(here, newer._replace(strength=order[here].strength))
+        return order
+
+    def _evidence(self, asked: InterpretedQuery, ranking: Ranking) -> Evidence:
+        """What the best results say about whether the base holds what was asked."""
+        stats = self.ranker.stats
+        weighed = [
+            (self.ranker.matches(concept), concept.weight)
+            for concept in asked.concepts
+            if concept.weight > JOINED
+        ]
+        words = len(weighed) + len(asked.missing)
+        if not ranking.best or not asked.possible:
+            return Evidence(0.0, 0.0, 1.0, words, stats.pages, stats.documents)
+        rows = [self._row(best) for best in ranking.best[:_JUDGED]]
+        held = [
+            [matches.rarity * weight * matches.is_in(row) for matches, weight in weighed]
+            for row in rows
+        ]
+        return Evidence(
+            shown_score(ranking.best[0].strength, asked.possible),
+            max(map(sum, held)) / asked.possible,
+            len(asked.missing) * rarity(0, stats.documents) / asked.possible,
+            words,
+            stats.pages,
+            stats.documents,
+            sum(map(max, zip(*held, strict=True))) / asked.possible,
+        )
+
+    def _row(self, ranked: Ranked) -> int:
+        """The row of a document's best section."""
+        return self.catalog.first_rows[ranked.slot] + 1 + ranked.section
+
+    def _note(self, asked: InterpretedQuery, ranking: Ranking) -> str:
+        notes = list(asked.notes)
+        if not asked.concepts and not asked.missing:
+            notes.append(NO_WORDS)
+        if not ranking.total and asked.missing:
+            nearest = self.suggest(asked.missing)
+            if nearest:
+                notes.append(f"nearest words: {', '.join(nearest)}")
+        return "; ".join(notes)
+
+
+def _changes(understood: Understanding) -> list[str]:
+    """What was searched in place of what was written."""
+    notes: dict[str, list[str]] = {}
+    for word, better in understood.corrected:
+        notes.setdefault(word, []).append(better)
+    return [f'"{word}" was searched as "{" ".join(better)}"' for word, better in notes.items()]

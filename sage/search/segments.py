@@ -1,0 +1,361 @@
+"""Whoosh's home: a codec that keeps segments as plain arrays, and what reads them.
+
+Whoosh's writer adds, deletes and merges rows by its own rules and asks the codec to write them. A
+segment that was written is data only: nothing is ever unpickled. What a row means is the catalog's,
+what a match is worth the ranking's.
+"""
+
+import threading
+import warnings
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sage.search.postings import FIELDS, Pool, Postings, Row, SegmentData, Term, build
+
+with warnings.catch_warnings():
+    # 2.7.4 holds escapes in plain strings that newer Pythons warn about when they compile it.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from whoosh.codec import base
+    from whoosh.fields import STORED, FieldType, Schema
+    from whoosh.filedb.filestore import RamStorage
+    from whoosh.formats import Existence
+    from whoosh.index import TOC
+    from whoosh.lang.snowball.english import EnglishStemmer as EnglishStemmer
+    from whoosh.writing import SegmentWriter
+
+_INDEX_NAME = "sage"
+_MAX_STEMS = 20_000
+_MAX_POSTING_BYTES = 8_000_000
+
+Stem = Callable[[str], str]
+
+
+class PostingField(FieldType):  # type: ignore[misc]
+    """A field whose terms and positions are gathered by the pool; Whoosh only knows its name."""
+
+    def __init__(self) -> None:
+        super().__init__(format=Existence(), analyzer=None, scorable=False, stored=False)
+
+
+class Memory(RamStorage):  # type: ignore[misc]
+    """Whoosh's storage in memory, its temporary files included.
+
+    Whoosh 2.7.4 would put those in a folder of a known name in the system's temporary folder.
+    """
+
+    def temp_storage(self, name: str | None = None) -> "Memory":  # noqa: ARG002 Whoosh's signature
+        """Temporary files live as briefly as what they are for."""
+        return Memory()
+
+
+class Segment(base.Segment):  # type: ignore[misc]
+    """One segment as Whoosh's writer knows it."""
+
+    def __init__(self, data: SegmentData | None = None, deleted: Iterable[int] = ()) -> None:
+        super().__init__(_INDEX_NAME)
+        self.lengths: list[int] = []
+        self.records: list[bytes] = []
+        self.data = data
+        self.deleted = set(deleted)
+
+    def copy(self) -> "Segment":
+        """The same segment, in which other rows may be deleted."""
+        made = Segment(self.data, self.deleted)
+        made.segid = self.segid
+        return made
+
+    def doc_count_all(self) -> int:
+        """Its rows, deleted ones included."""
+        return len(self.data.lengths) if self.data else len(self.lengths)
+
+    def set_doc_count(self, count: int) -> None:
+        """Whoosh tells the number of rows; the arrays know it."""
+
+    def deleted_count(self) -> int:
+        """Its deleted rows."""
+        return len(self.deleted)
+
+    def delete_document(self, row: int, delete: bool = True) -> None:
+        """Mark a row as deleted; no posting is touched."""
+        (self.deleted.add if delete else self.deleted.discard)(row)
+
+    def is_deleted(self, row: int) -> bool:
+        """Whether a row was deleted."""
+        return row in self.deleted
+
+    def should_assemble(self) -> bool:
+        """It is no collection of files."""
+        return False
+
+
+class ArrayCodec(base.Codec):  # type: ignore[misc]
+    length_stats = False
+
+    def __init__(self, stem: Stem) -> None:
+        self._stem = stem
+
+    def new_segment(self, storage: Any, name: str) -> Segment:
+        """A segment to be written."""
+        del storage, name
+        return Segment()
+
+    def per_document_writer(self, storage: Any, segment: Segment) -> "RecordWriter":
+        """Writes what is stored with a row."""
+        del storage
+        return RecordWriter(segment)
+
+    def field_writer(self, storage: Any, segment: Segment) -> "TermsWriter":
+        """Writes what was gathered of the terms."""
+        del storage
+        return TermsWriter(segment, self._stem)
+
+
+class RecordWriter(base.PerDocumentWriter):  # type: ignore[misc]
+    """Writes the length and the record of each row."""
+
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+        self.is_closed = False
+
+    def start_doc(self, number: int) -> None:
+        del number
+        self._segment.lengths.append(0)
+        self._segment.records.append(b"")
+
+    def add_field(self, name: str, field: Any, value: Any, length: int) -> None:
+        del field, length
+        if name == "length":
+            self._segment.lengths[-1] = value
+        elif name == "record":
+            self._segment.records[-1] = value
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class TermsWriter(base.FieldWriter):  # type: ignore[misc]
+    """Turns what a pool gathered into the arrays of a segment."""
+
+    def __init__(self, segment: Segment, stem: Stem) -> None:
+        self._segment = segment
+        self._stem = stem
+        self.is_closed = False
+
+    def add_postings(self, schema: Any, lengths: None, items: Iterable[Any]) -> None:
+        """Write what a pool gathered."""
+        del schema, lengths
+        segment = self._segment
+        segment.data = build(items, self._stem, segment.lengths, segment.records)
+        segment.lengths, segment.records = [], []
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Writer(SegmentWriter):  # type: ignore[misc]
+    """Whoosh's writer; the list of segments it commits stays in memory."""
+
+    def __init__(self, store: "SegmentStore") -> None:
+        super().__init__(store, _lk=False, codec=ArrayCodec(store.stem), compound=False)
+        self.pool = Pool()
+        self._store = store
+
+    def add_row(self, row: Row) -> None:
+        """Add a row behind the last."""
+        self.pool.gather(self.docnum, row.fields)
+        self.add_document(length=row.length, record=row.record)
+
+    def move(self, segment: Segment) -> None:
+        """Add the living rows of a segment: Whoosh's own way goes posting by posting."""
+        data = segment.data
+        if data is None:
+            return
+        moved: dict[int, int] = {}
+        for row in range(segment.doc_count_all()):
+            if not segment.is_deleted(row):
+                moved[row] = self.docnum
+                self.add_document(length=data.lengths[row], record=data.record(row))
+        for term in data.all_terms():
+            for field in FIELDS:
+                postings = data.postings(term, field)
+                if postings is not None:
+                    self.pool.move(term.form, field, postings, moved)
+
+    def _commit_toc(self, segments: list[Segment]) -> None:
+        self._store.segments = segments
+
+
+class Leaf(NamedTuple):
+    """A segment and the number of its first row."""
+
+    segment: str
+    data: SegmentData
+    base: int
+
+
+class PostingReader:
+    """One generation of an index, read a term at a time. Safe to share between threads."""
+
+    def __init__(self, leaves: Sequence[Leaf], stem: Stem) -> None:
+        self.leaves = leaves
+        self._bases = [leaf.base for leaf in leaves]
+        self._stem = stem
+        self._lock = threading.Lock()
+        self._terms: dict[str, tuple[Mapping[str, Term], ...]] = {}
+        self._postings: dict[tuple[str, str], list[tuple[int, Postings]]] = {}
+        self._bytes = 0
+
+    def gather(self, wanted: object) -> None:
+        """Everything is at hand: nothing has to be fetched for a query."""
+
+    @property
+    def segment_sizes(self) -> list[int]:
+        """The number of rows in each segment, deleted ones included."""
+        return [len(leaf.data.lengths) for leaf in self.leaves]
+
+    @property
+    def lengths(self) -> "array[int]":
+        """The words of every row."""
+        lengths = array("I")
+        for leaf in self.leaves:
+            lengths.extend(leaf.data.lengths)
+        return lengths
+
+    def forms(self, stem: str) -> dict[str, int]:
+        """The written forms of a stem, each with a bit for every field in which it may occur."""
+        masks: dict[str, int] = {}
+        for terms in self._found(stem):
+            for form, term in terms.items():
+                masks[form] = masks.get(form, 0) | term.mask
+        return masks
+
+    def all_forms(self, known: Collection[str] = ()) -> Iterator[str]:
+        """Every written form, those of segments that are known left out; some come twice."""
+        for leaf in self.leaves:
+            if leaf.segment not in known:
+                yield from (term.form for term in leaf.data.all_terms())
+
+    def postings(self, field: str, form: str) -> list[tuple[int, Postings]]:
+        """Where a form occurs: for each segment its first row, and the postings from there.
+
+        Deleted rows are among them; the catalog knows which those are.
+        """
+        key = (field, form)
+        found = self._postings.get(key)
+        if found is None:
+            found = self._read(field, form)
+            with self._lock:
+                self._bytes += sum(postings.size_bytes for _, postings in found) + 200
+                if self._bytes > _MAX_POSTING_BYTES:
+                    self._postings, self._bytes = {}, 0
+                self._postings[key] = found
+        return found
+
+    def record(self, row: int) -> bytes:
+        """What is stored with a row."""
+        leaf = self.leaves[bisect_right(self._bases, row) - 1]
+        return leaf.data.record(row - leaf.base)
+
+    def _read(self, field: str, form: str) -> list[tuple[int, Postings]]:
+        found = []
+        for leaf, terms in zip(self.leaves, self._found(self._stem(form)), strict=True):
+            term = terms.get(form)
+            postings = leaf.data.postings(term, field) if term else None
+            if postings is not None:
+                found.append((leaf.base, postings))
+        return found
+
+    def _found(self, stem: str) -> tuple[Mapping[str, Term], ...]:
+        """For each segment the forms of a stem."""
+        found = self._terms.get(stem)
+        if found is None:
+            found = tuple(
+                {term.form: term for term in leaf.data.terms(stem)} for leaf in self.leaves
+            )
+            with self._lock:
+                if len(self._terms) >= _MAX_STEMS:
+                    self._terms = {}
+                self._terms[stem] = found
+        return found
+
+
+class SegmentStore:
+    """Rows in segments: appended, deleted and merged. Its owner locks."""
+
+    def __init__(
+        self, stem: Stem, segments: Iterable[tuple[SegmentData, Iterable[int]]] = ()
+    ) -> None:
+        """Args:
+        stem: what the forms of one word share.
+        segments: the arrays of each, and its deleted rows.
+        """
+        self.stem = stem
+        self.schema = Schema(
+            length=STORED, record=STORED, **{name: PostingField() for name in FIELDS}
+        )
+        self.storage = Memory()
+        self.indexname = _INDEX_NAME
+        self.segments = [Segment(data, deleted) for data, deleted in segments]
+        self.reader = PostingReader(self._leaves(), self.stem)
+
+    @property
+    def data(self) -> list[SegmentData]:
+        """The arrays of every segment."""
+        return [leaf.data for leaf in self.reader.leaves]
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(data.size_bytes for data in self.data)
+
+    def change(self, deleted: Collection[int], added: Iterable[Row], merged: int = 0) -> None:
+        """Delete rows by number and add others behind the last.
+
+        With `merged`, the rows of that many last segments follow the added ones in one segment.
+        """
+        writer = Writer(self)
+        try:
+            for number in deleted:
+                writer.delete_document(number)
+            for row in added:
+                writer.add_row(row)
+            writer.commit(mergetype=_merge_last(merged))
+        finally:
+            if not writer.is_closed:
+                writer.cancel()
+        self.reader = PostingReader(self._leaves(), self.stem)
+
+    def replace(self, replaced: Mapping[int, SegmentData]) -> None:
+        """Go on with other arrays of the same content, by the `id` of those that they replace."""
+        for segment in self.segments:
+            segment.data = replaced.get(id(segment.data), segment.data)
+        self.reader = PostingReader(self._leaves(), self.stem)
+
+    def lock(self, name: str) -> None:
+        """Whoosh's lock: our owner locks."""
+        del name
+
+    def _read_toc(self) -> Any:
+        # Copies: what a change deletes counts only once it is committed.
+        return TOC(self.schema, [segment.copy() for segment in self.segments], 0)
+
+    def _leaves(self) -> list[Leaf]:
+        leaves: list[Leaf] = []
+        base_row = 0
+        for segment in self.segments:
+            if segment.data is not None:
+                leaves.append(Leaf(segment.segment_id(), segment.data, base_row))
+                base_row += segment.doc_count_all()
+        return leaves
+
+
+def _merge_last(count: int) -> Any:
+    def merge(writer: Writer, segments: list[Segment]) -> list[Segment]:
+        kept = len(segments) - count
+        for segment in segments[kept:]:
+            writer.move(segment)
+        return segments[:kept]
+
+    return merge

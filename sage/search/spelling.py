@@ -1,0 +1,262 @@
+"""Words that look alike: what was probably meant by one that does not occur.
+
+What is a word of its own is never taken for a misspelling of another. The evidence for that is the
+tokenizer's vocabulary: the words that people write most, with the endings and beginnings that
+others have.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
+from itertools import groupby, pairwise
+
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_LAST = "\U0010ffff"
+_VOWELS = frozenset("aeiouy")
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qaz", "wsx", "edc", "rfv", "tgb", "yhn", "ujm")
+_NEIGHBOURS = frozenset(frozenset(pair) for row in _ROWS for pair in pairwise(row))
+"""Letters side by side on a keyboard."""
+_USUAL = 3
+_SURELY_LONG = 11
+LONG, VERY_LONG = 7, 9
+"""From these lengths on the first letter may be wrong, and two letters."""
+MIN_HALF = 3
+SUGGESTED = 5
+
+Frequency = Callable[[str], int]
+"""In how many documents a form occurs now. Forms may have gone; those are never suggested."""
+
+
+class Spelling:
+    """The written forms of one moment, found by how they look."""
+
+    def __init__(self, forms: Iterable[str]) -> None:
+        self._ordered = sorted(forms)
+        self._forms = frozenset(self._ordered)
+        self._alike: dict[tuple[int, str], list[str]] = {}
+        for form in self._ordered:
+            self._alike.setdefault((len(form), form[0]), []).append(form)
+
+    def __contains__(self, form: str) -> bool:
+        return form in self._forms
+
+    def correction(self, form: str, letters: int, frequency: Frequency) -> str | None:
+        """The best form that occurs one slip off, or two in a long word."""
+        if letters == 1:
+            # Every letter is one off a single one: `1` is no misspelt `a`.
+            near = self._one_off(form) if len(form) > 1 else set()
+            near = {word for word in near if self._is_slip(form, word)}
+        else:
+            near = self._two_off(form) if len(form) >= VERY_LONG else set()
+            near = {word for word in near if _sounds_alike(form, word)}
+        occurring = [word for word in near if frequency(word)]
+        return min(occurring, key=lambda word: _unlikeness(form, word, frequency), default=None)
+
+    def _is_slip(self, form: str, word: str) -> bool:
+        """Whether fingers make the one of the other: two words of a language differ otherwise."""
+        if not form.isascii() or form == word:
+            return form != word
+        at = next((n for n in range(min(len(form), len(word))) if form[n] != word[n]), len(word))
+        if len(form) > len(word):
+            # A letter before or behind a word makes another name of it: ulimit, journald.
+            return 0 < at < len(word) or form[at] == form[at - 1]
+        if len(form) < len(word):
+            return at > 0 or len(form) >= LONG
+        pair = frozenset((form[at], word[at]))
+        if form[at + 1 :] != word[at + 1 :] or (at and pair <= _VOWELS):
+            return True
+        # buildx and codex are no slips either.
+        return 0 < at < len(form) - 1 and (pair in _NEIGHBOURS or self._is_odd(form, at))
+
+    def _is_odd(self, form: str, at: int) -> bool:
+        """Whether a word is long, or its letters around a place stand together in few others."""
+        around = (form[here : here + 3] for here in range(max(0, at - 2), at + 1))
+        return len(form) >= _SURELY_LONG or any(
+            len(three) == 3 and three not in self._triples for three in around
+        )
+
+    @cached_property
+    def _triples(self) -> frozenset[str]:
+        """Three letters in a row that stand so in several words."""
+        counts = Counter(word[at : at + 3] for word in self._ordered for at in range(len(word) - 2))
+        return frozenset(triple for triple, count in counts.items() if count >= _USUAL)
+
+    def split(self, form: str, frequency: Frequency) -> tuple[str, str] | None:
+        """Two words that are written together in a form."""
+        halves = [
+            (form[:at], form[at:])
+            for at in range(MIN_HALF, len(form) - MIN_HALF + 1)
+            if form[:at] in self._forms and form[at:] in self._forms
+        ]
+        scored = [(min(map(frequency, pair)), pair) for pair in halves]
+        best = max(scored, default=(0, None))
+        return best[1] if best[0] else None
+
+    def nearest(self, form: str, frequency: Frequency) -> list[str]:
+        """Forms that look like one that does not occur, best first."""
+        near = self._one_off(form) | self._two_off(form)
+        found = {word for word in near if frequency(word)} | self._beginning(form, frequency)
+        return sorted(found, key=lambda word: _unlikeness(form, word, frequency))[:SUGGESTED]
+
+    def _one_off(self, form: str) -> set[str]:
+        found = {word for word in _edits(form) if word in self._forms}
+        if not form.isascii():
+            # Letters of other scripts are too many to try: look at words that begin alike.
+            found.update(word for word in self._near(form, 1) if distance(form, word, 1) == 1)
+        return found
+
+    def _two_off(self, form: str) -> set[str]:
+        letters = _signature(form)
+        return {
+            word
+            for word in self._near(form, 2)
+            if (letters ^ _signature(word)).bit_count() <= 4 and distance(form, word, 2) <= 2
+        }
+
+    def _near(self, form: str, around: int) -> Iterator[str]:
+        """Words of about the same length that begin with the same letter."""
+        for length in range(len(form) - around, len(form) + around + 1):
+            yield from self._alike.get((length, form[0]), ())
+
+    def _beginning(self, form: str, frequency: Frequency) -> set[str]:
+        """The forms that begin as this one does, for as long as any do."""
+        for length in range(len(form) - 1, 0, -1):
+            first = bisect_left(self._ordered, form[:length])
+            last = bisect_left(self._ordered, form[:length] + _LAST)
+            found = {word for word in self._ordered[first:last] if frequency(word)}
+            if found:
+                return found
+        return set()
+
+
+def _sounds_alike(form: str, word: str) -> bool:
+    """Whether two words have the same beginning, end and consonants, doubled or not."""
+    return form[0] == word[0] and form[-1] == word[-1] and _skeleton(form) == _skeleton(word)
+
+
+def _skeleton(word: str) -> list[str]:
+    single = [letter for letter, _ in groupby(word)]
+    return sorted(letter for letter in single if letter not in _VOWELS)
+
+
+def _edits(form: str) -> Iterator[str]:
+    """Everything one letter off."""
+    for at in range(len(form) + 1):
+        head, tail = form[:at], form[at:]
+        if tail:
+            yield head + tail[1:]
+        if len(tail) > 1:
+            yield head + tail[1] + tail[0] + tail[2:]
+        for letter in _ALPHABET:
+            yield head + letter + tail
+            if tail and letter != tail[0]:
+                yield head + letter + tail[1:]
+
+
+def _unlikeness(form: str, word: str, frequency: Frequency) -> tuple[int, bool, int, str]:
+    return (distance(form, word, 3), word[0] != form[0], -frequency(word), word)
+
+
+def _signature(word: str) -> int:
+    mask = 0
+    for character in word:
+        mask |= 1 << (ord(character) & 63)
+    return mask
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """The number of letters inserted, dropped, changed or swapped; `most` + 1 when more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+Holds = Callable[[str], bool]
+"""Whether a vocabulary holds a word as a whole."""
+
+_ENDINGS = (
+    ("ies", "y"), ("ied", "y"), ("ying", "y"), ("ier", "y"), ("iest", "y"), ("ily", "y"),
+    ("iness", "y"), ("ility", "le"), ("bility", "ble"), ("ably", "able"), ("ibly", "ible"),
+    ("ically", "ic"), ("ization", "ize"), ("isation", "ise"), ("ising", "ize"), ("ised", "ize"),
+    ("ation", "e"), ("ation", "ate"), ("ator", "ate"), ("ators", "ate"), ("ating", "ate"),
+    ("ised", "ise"), ("izes", "ize"), ("izer", "ize"), ("izers", "ize"), ("ise", "ize"),
+    ("our", "or"), ("ours", "or"), ("s", ""), ("es", ""), ("es", "e"), ("ed", ""), ("ed", "e"),
+    ("ing", ""), ("ing", "e"), ("ings", ""), ("ings", "e"), ("er", ""), ("er", "e"),
+    ("ers", ""), ("ers", "e"), ("or", ""), ("or", "e"), ("ors", "e"), ("est", ""), ("est", "e"),
+    ("ly", ""), ("ness", ""), ("less", ""), ("ful", ""), ("ment", ""), ("ments", ""),
+    ("able", ""), ("able", "e"), ("al", ""), ("al", "e"), ("ally", "al"), ("ity", ""),
+    ("ity", "e"), ("ive", ""), ("ive", "e"), ("ion", ""), ("ion", "e"), ("ions", ""),
+    ("ions", "e"), ("ize", ""), ("ized", ""), ("izing", ""), ("ish", ""), ("ism", ""),
+    ("ist", ""), ("ists", ""), ("ship", ""), ("hood", ""), ("ward", ""), ("wards", ""),
+    ("wise", ""), ("like", ""), ("y", ""), ("y", "e"), ("th", ""),
+)  # fmt: skip
+_BEGINNINGS = ("un", "non", "re", "pre", "over", "under", "mis", "sub", "multi")
+_DOUBLING = ("ing", "ings", "ed", "er", "ers", "est", "y")
+_LEAST_STEM = 4
+_LEAST_REST = 5
+# Misspellings that so many people write that the vocabulary holds them.
+_MISSPELT_WORDS = """
+    abreviation accesible accomodate acheive accross acess adress adresses agressive alot anwser
+    apparantly arguement assigment asign begining beleive buisness calender cancelation catagory
+    changable collegue coment comming commited commiting comparision compatability competance
+    completly concious conect conection consistant contian controled convertion correspondance
+    curently decison defered definately dependancy dependant desciption developement diferent
+    dissapear embarass enviroment equiped excercise existance existant expresion familar finaly
+    focussed foward fourty fullfil goverment gaurd guage happend harrassment immediatly independant
+    inital initalize insted interupt intial knowlege labled lenght libary liason lisence
+    maintainance managment modifed neccessary neccesary noticable occassion occured occurence
+    occurrance paralel paramter paramters parameteres performace permision persistant posession
+    posible preceeding prefered privelege proccess publically reccomend recieve recieved recomend
+    recomended refered refering relevent remeber repeatation responce responsability retreive
+    retreived seperate seperated seperately seperation seperator shoud similiar sintax stoped
+    succeded sucess sucessful succesful succesfully successfull supress suprise targetted teh thier
+    tommorow transfered truely unecessary unfortunatly untill usefull verison wich widht wierd
+    writting
+"""
+_MISSPELT = frozenset(_MISSPELT_WORDS.split())
+
+
+class RealWords:
+    """Knows words by one vocabulary; remembers what it was asked."""
+
+    def __init__(self, holds: Holds) -> None:
+        self._holds = holds
+        self.is_real = lru_cache(maxsize=10_000)(self._is_real)
+
+    def _is_real(self, form: str) -> bool:
+        if form in _MISSPELT:
+            return False
+        if self._holds(form) or any(map(self._holds, _stems(form))):
+            return True
+        rests = [form.removeprefix(one) for one in _BEGINNINGS if form.startswith(one)]
+        return any(
+            self._holds(rest) or any(map(self._holds, _stems(rest)))
+            for rest in rests
+            if len(rest) >= _LEAST_REST
+        )
+
+
+def _stems(form: str) -> Iterator[str]:
+    """What a word may be without its ending."""
+    for ending, instead in _ENDINGS:
+        stem = form.removesuffix(ending) + instead
+        if not form.endswith(ending) or len(stem) < _LEAST_STEM:
+            continue
+        vowel = ending[0] in "aeiouy"
+        if instead or not vowel or stem[-1] != "e" or stem[-2] == "e":
+            yield stem
+        doubled = ending in _DOUBLING and stem[-1] == stem[-2] and stem[-1] not in "xwy"
+        if doubled and not instead and stem[-3] in "aeiou":
+            yield stem[:-1]  # planning, stopped

@@ -1,0 +1,140 @@
+import json
+import zlib
+
+import pytest
+
+from sage.documents.files import Stamp
+from sage.search.catalog import (
+    EMPTY,
+    DocumentEntry,
+    RowRange,
+    SectionEntry,
+    StoredDocument,
+    from_json,
+    pack_record,
+    to_json,
+    unpack_record,
+)
+from sage.search.index_file import UntrustedIndex
+
+
+def entry(path: str, sections: int = 2, layer: str = "core") -> DocumentEntry:
+    return DocumentEntry(
+        path=path,
+        layer=layer,
+        source="own",
+        topic=path.removesuffix(".md"),
+        id="",
+        title=path,
+        summary="About it.",
+        stamp=Stamp(1, 2, 3, 4),
+        tags=("ci",),
+        aliases=(),
+        task_types=(),
+        applies_to=(),
+        superseded_by="",
+        last_updated="",
+        priority=0,
+        order=None,
+        languages=("python",),
+        type="guide",
+        status="published",
+        is_index=False,
+        title_length=1,
+        path_length=1,
+        last_lines=("abc",),
+        section_total=sections + 1,
+        tokens=10 * sections,
+        length=5 * sections,
+        indexed_sections=sections,
+    )
+
+
+def test_each_row_belongs_to_its_document() -> None:
+    catalog = EMPTY.changed((), [entry("a.md"), entry("b.md", 1)])
+    assert list(catalog.owners) == [0, 0, 0, 1, 1]
+    assert list(catalog.first_rows) == [0, 3]
+    assert catalog.section_count == 3
+    assert catalog.rows_of({"b.md"}) == [3, 4]
+
+
+def test_a_document_indexed_again_leaves_dead_rows() -> None:
+    catalog = EMPTY.changed((), [entry("a.md"), entry("b.md", 1)])
+    changed = catalog.changed({"a.md"}, [entry("a.md", 1)])
+    assert list(changed.owners) == [-1, -1, -1, 0, 0, 1, 1]
+    assert [slot.path for slot in changed.slots] == ["b.md", "a.md"]
+    assert changed.dead_rows == 3
+
+
+def test_merged_rows_move_behind_the_added() -> None:
+    catalog = EMPTY.changed((), [entry("a.md", 0)]).changed(
+        (), [entry("b.md", 1), entry("c.md", 0)]
+    )
+    changed = catalog.changed({"b.md"}, [entry("d.md", 0)], merged_from=1)
+    assert changed.ranges == (RowRange("a.md", 1), RowRange("d.md", 1), RowRange("c.md", 1))
+
+
+def test_sizes_are_by_layer() -> None:
+    catalog = EMPTY.changed((), [entry("a.md"), entry("b.md", 1, "practices")])
+    assert catalog.sizes == {"core": (3, 20), "practices": (2, 10)}
+
+
+def test_it_survives_being_written_down() -> None:
+    catalog = EMPTY.changed((), [entry("a.md"), entry("b.md", 1)]).changed({"a.md"}, [])
+    again = from_json(json.loads(json.dumps(to_json(catalog))))
+    assert again == catalog
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"entries": [], "ranges": [["a.md", 1]]},
+        {"entries": [[1, 2]], "ranges": []},
+        {"entries": [], "ranges": [1]},
+        {"entries": [list(entry("a.md", 1))], "ranges": [["a.md", 3]]},
+        {"entries": [list(entry("a.md", 1))] * 2, "ranges": [["a.md", 2]] * 2},
+        {"entries": [list(entry("a.md", True))], "ranges": [["a.md", 2]]},
+        {"entries": [[*entry("a.md", 1)[:-1], "2"]], "ranges": [["a.md", 2]]},
+        {"entries": [], "ranges": [["", -1]]},
+        {"entries": [], "ranges": [["", "1"]]},
+    ],
+)
+def test_another_shape_is_refused(data: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        from_json(data)
+
+
+def test_what_is_shown_of_a_document_survives_being_packed() -> None:
+    section = SectionEntry(0, "A > B", "b", 3, 9, 9, 20, 12, 1, "text \ud800 数据 \0")
+    shown = StoredDocument("A summary.", (section,))
+    assert unpack_record(pack_record(shown)) == shown
+
+
+def packed(value: object) -> bytes:
+    return zlib.compress(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"",
+        b"\x80\x04\x95",
+        zlib.compress(b"\xff"),
+        zlib.compress(b"[" * 100_000),
+        packed([]),
+        packed(["summary", [["0", "", "", 1, 1, 1, 1, ""]]]),
+        packed(["summary", [[True, "", "", 1, 1, 1, 1, ""]]]),
+        packed([1, []]),
+        packed(["summary", []])[:-1],
+    ],
+)
+def test_another_record_is_refused(record: bytes) -> None:
+    with pytest.raises(UntrustedIndex):
+        unpack_record(record)
+
+
+def test_a_record_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sage.search.catalog.MAX_RECORD", 1_000)
+    with pytest.raises(UntrustedIndex):
+        unpack_record(packed(["a" * 10_000_000, []]))

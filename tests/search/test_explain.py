@@ -1,0 +1,41 @@
+import pytest
+
+from sage.deadline import Deadline
+from tests.conftest import Base
+from tests.indexed_base import IndexedBase
+
+PAGES = {
+    "core/a.md": "---\ntags: [backoff]\n---\n# Retries\n\nretry with backoff\n\n```\nretry()\n```",
+    "core/INDEX.md": "# Index\n\nretry and backoff\n",
+    "core/c.md": "# C\n\nSomething else.\n",
+}
+
+
+@pytest.mark.parametrize("query", ["retry backoff", "retryBackoff", "retries"])
+def test_the_parts_add_up_to_the_result(base: Base, query: str) -> None:
+    base.write(PAGES)
+    indexed = IndexedBase(base)
+    found = indexed.search(query)
+    explained = indexed.update().searcher.explain(query, limit=10, deadline=Deadline())
+    assert [one.path for one in explained] == [one.path for one in found.sections]
+    assert [one.score for one in explained] == [one.score for one in found.sections]
+    best = explained[0]
+    fields = sum(
+        score for share in best.shares for name, score in share.fields.items() if name != "section"
+    )
+    assert fields == pytest.approx(best.document_part)
+
+
+def test_each_word_says_where_it_was_found(base: Base) -> None:
+    base.write(PAGES)
+    indexed = IndexedBase(base)
+    best, index = indexed.update().searcher.explain("retry backoff", limit=10, deadline=Deadline())
+    retry, backoff = best.shares
+    assert set(retry.forms) == {"retry", "retries"}
+    assert set(retry.fields) == {"title", "headings", "body", "code", "section"} | (
+        {"summary"} & set(retry.fields)
+    )
+    assert "tags" in backoff.fields
+    assert retry.documents == 2
+    assert best.standing == 1.0
+    assert index.standing < 1.0

@@ -1,0 +1,23 @@
+"""What is a word is never taken for a misspelling."""
+
+import pytest
+
+from sage.bundled_vocabulary import BundledVocabulary
+from sage.search.spelling import RealWords
+
+WORDS = RealWords(BundledVocabulary().holds)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["convention", "refunds", "wake", "refused", "printer", "planning", "stopped", "unplugged"],
+)
+def test_words_and_their_forms_are_real(word: str) -> None:
+    assert WORDS.is_real(word)
+
+
+@pytest.mark.parametrize(
+    "word", ["databse", "recieve", "seperate", "rollling", "releaseed", "kuberntes", "detecttion"]
+)
+def test_misspellings_are_not_even_those_that_many_write(word: str) -> None:
+    assert not WORDS.is_real(word)
