@@ -1,0 +1,58 @@
+"""Arithmetic that the encoders share, and the one thread it is done in."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+Matrix: TypeAlias = NDArray[np.float32]
+
+
+def use_one_thread() -> None:
+    """Let the matrix library use one core for as long as the process lives: the rest is for calls.
+
+    Nothing else here multiplies matrices.
+    """
+    threadpool_limits(limits=1, user_api="blas")
+
+
+def normalized(rows: Matrix) -> Matrix:
+    """Rows of length 1, so that their products are cosines."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    unit: Matrix = rows / np.maximum(lengths, np.float32(1e-9))[:, None]
+    return unit
+
+
+def layer_norm(rows: Matrix, gain: Matrix, bias: Matrix, least: float) -> Matrix:
+    """Rows of mean 0 and variance 1, scaled and moved."""
+    rows = rows - rows.mean(axis=-1, keepdims=True)
+    variance = np.einsum("ij,ij->i", rows, rows) / np.float32(rows.shape[-1])
+    rows *= (1 / np.sqrt(variance + np.float32(least)))[:, None]
+    rows *= gain
+    rows += bias
+    return rows
+
+
+def softmax(scores: Matrix) -> Matrix:
+    """Shares that add up to 1 along the last axis; `scores` is changed."""
+    scores -= scores.max(axis=-1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=-1, keepdims=True)
+    return scores
+
+
+def gelu(values: Matrix) -> Matrix:
+    """The Gaussian error linear unit, its error function to seven digits.
+
+    The approximation is formula 7.1.26 of Abramowitz and Stegun.
+    """
+    size = np.abs(values) * np.float32(0.5**0.5)
+    part = 1 / (1 + np.float32(0.3275911) * size)
+    curve = np.float32(1.061405429) * part
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        curve += np.float32(factor)
+        curve *= part
+    curve *= np.exp(-size * size)
+    unit: Matrix = np.float32(0.5) * values * (1 + np.copysign(1 - curve, values))
+    return unit

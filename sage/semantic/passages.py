@@ -1,0 +1,31 @@
+"""The text of a section that a model is given, and the key under which its vector is kept."""
+
+import hashlib
+from collections.abc import Iterator
+
+from sage.documents.plain_text import section_prose
+from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument
+
+MAX_CHARACTERS = 2_000
+"""More than any model here reads of a text."""
+KEY_BYTES = 16
+
+
+def passages(entry: DocumentEntry, stored: StoredDocument) -> Iterator[str]:
+    """What each indexed section of a document says, under its title and headings."""
+    for section in stored.sections:
+        yield _passage(entry.title, section)
+
+
+def key_of(passage: str) -> bytes:
+    """A name for what a passage says, the same on every machine."""
+    data = passage.encode("utf-8", "replace")
+    return hashlib.blake2b(data, digest_size=KEY_BYTES).digest()
+
+
+def _passage(title: str, section: SectionEntry) -> str:
+    prose = section_prose(section.text[: 4 * MAX_CHARACTERS], 1 if section.heading else 0)
+    heading = (
+        section.heading if section.heading.startswith(title) else f"{title}: {section.heading}"
+    )
+    return f"{heading}\n{prose.whole}"[:MAX_CHARACTERS]
