@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.cutting import closer, cut_points, without_ending
+from sage.context.passages import closer, cut_points, without_ending
 
 
 def beginnings(text: str) -> list[str]:

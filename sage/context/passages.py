@@ -1,22 +1,25 @@
 """What of a document can be packed: passages, each a section with the small ones below it.
 
-A passage is worth nothing yet; what it is worth to a task is the business of `fitness`.
+Also where the text of one may be cut, and what closes a fence that a cut leaves open. What a
+passage is worth to a task is the business of `scoring`.
 """
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
-from sage.cutting import closer, cut_points, without_ending
-from sage.documents import Document, Section, section_topic
-from sage.kinds import is_knowledge, kinds_of
-from sage.languages import canonical, is_main, languages_in
-from sage.markdown import line_starts
-from sage.prose import last_lines
-from sage.scrub import clean
+from sage.context.section_kinds import is_knowledge, kinds_of
+from sage.documents.document import Document, Section, section_topic
+from sage.documents.languages import canonical, is_main, languages_in
+from sage.documents.markdown import Block, line_starts, list_items, parse_blocks
+from sage.documents.plain_text import RULE, last_lines
+from sage.documents.site_markup import FENCE, without_site_marks
+from sage.documents.source_lines import without_forged_headings
+from sage.sanitize import clean
+from sage.search.indexing import line_key
 
 # A heading with everything below it is one passage up to about three hundred tokens.
 PASSAGE_BYTES = 1_300
@@ -30,20 +33,22 @@ _HEADING = re.compile(
     # The other form: lines of text over a line of = or -.
     r"|(?:[^\r\n]+(?:\r\n?|\n))+? {0,3}(?:=+|-+)[ \t]*(?:\r\n?|\n|\Z)"
 )
-# The end of a fence or a table is no footer however often it is repeated.
-_FOOTER = re.compile(r"(?!```|~~~|\|).*[^\W_]")
-_LEAST_REPEATED = 4
-_REPEATED_SHARE = 0.1
 _FENCE_LANGUAGE = re.compile(r"^ {0,3}(?:```+|~~~+)[ \t]*([A-Za-z][\w+#.-]*)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
-_ENDING = re.compile(r"(?:ations?|ating|ated|ates?|ings?|ed|es|s)?$")
+
+
+class PassageKey(NamedTuple):
+    """The place of a passage in the knowledge base."""
+
+    path: str
+    first: int
+    """The position of its first section."""
 
 
 class SectionName(NamedTuple):
     """A section with text of its own, as it is named to others."""
 
     name: str
-    topic: str
     start_line: int
 
 
@@ -60,12 +65,16 @@ class Passage:
     """Where its text ends in the body, without the rules and the footer behind it."""
     closer: str = ""
     """What must follow the text so that it leaves no fence or comment open."""
-    counts: dict[tuple[int, bool], int] = field(default_factory=dict, repr=False)
-    """Token counts by the number of lines kept, with and without the first heading."""
+    counts: dict[int, int] = field(default_factory=dict, repr=False)
+    """Token counts by the number of lines kept."""
+
+    @cached_property
+    def key(self) -> PassageKey:
+        """What tells it from every other passage."""
+        return PassageKey(self.document.path, self.first)
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """Its sections in order."""
         return self.document.sections[self.first : self.end]
 
     @property
@@ -99,11 +108,7 @@ class Passage:
     def section_names(self) -> tuple[SectionName, ...]:
         """Its sections that are more than a heading."""
         return tuple(
-            SectionName(
-                " > ".join(trail_of(self.document, section)),
-                clean(section_topic(self.document, section)),
-                section.start_line,
-            )
+            SectionName(trail_of(self.document, section)[-1], section.start_line)
             for section in self.sections
             if _below_heading(self.document, section).strip()
         )
@@ -129,12 +134,12 @@ class Passage:
     @cached_property
     def text(self) -> str:
         """Its text as it may leave, heading included."""
-        return clean(self.document.body[self.start : self.stop]).rstrip() + self.closer
+        return _served(self.document.body[self.start : self.stop]).rstrip() + self.closer
 
     @cached_property
     def inner_offset(self) -> int:
         """Where its text goes on behind the first heading and the blank lines below it."""
-        heading = len(clean(self.document.body[self.start : self.inner_start]))
+        heading = len(_served(self.document.body[self.start : self.inner_start]))
         # A line of characters that may not leave is blank once they are gone.
         blank = _BLANK_LINES.match(self.text, heading)
         return blank.end() if blank else heading
@@ -155,9 +160,9 @@ class Passage:
         return len(self.document.body[self.start : self.stop].encode("utf-8", "replace"))
 
     @cached_property
-    def stems(self) -> frozenset[str]:
-        """The stems of its words."""
-        return frozenset(map(rough_stem, re.findall(r"[^\W_]+", self.text.casefold())))
+    def words(self) -> frozenset[str]:
+        """Its words, folded."""
+        return frozenset(re.findall(r"[^\W_]+", self.text.casefold()))
 
     @cached_property
     def shingles(self) -> frozenset[int]:
@@ -167,21 +172,15 @@ class Passage:
         return frozenset(hash(tuple(run)) for run in runs)
 
 
-@lru_cache(maxsize=50_000)
-def rough_stem(word: str) -> str:
-    """A word without its ending, good enough to tell that two forms are one word."""
-    stem = _ENDING.sub("", word, count=1).rstrip("eiy")
-    return stem if len(stem) > 2 else word
-
-
 def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Passage, ...]:
     """The passages of a document in order; an index page has none.
 
     Args:
-        footers: lines that end so many documents that they say nothing.
+        footers: keys of the lines that end so many documents that they say nothing.
     """
     if document.is_index:
         return ()
+    footers = {line for line in last_lines(document.body) if line_key(line) in footers}
     kept = [
         is_knowledge(section, document.text(section), _below_heading(document, section))
         for section in document.sections
@@ -192,22 +191,13 @@ def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Pass
     return tuple(passages)
 
 
-def footers_of(documents: Sequence[Document]) -> frozenset[str]:
-    """The last lines that many documents share."""
-    counts = Counter(line for one in documents for line in set(last_lines(one.body)))
-    least = max(_LEAST_REPEATED, len(documents) * _REPEATED_SHARE)
-    return frozenset(
-        line for line, count in counts.items() if count >= least and _FOOTER.match(line)
-    )
-
-
 def trail_of(document: Document, section: Section) -> tuple[str, ...]:
     """The names from the document down to a section."""
     names = section.breadcrumb
     title = next((one.heading for one in document.sections if one.level == 1), "")
     if names and names[0] == title:
         names = names[1:]
-    return tuple(_one_line(name) for name in (document.title, *names) if name.strip())
+    return tuple(one_line(name) for name in (document.title, *names) if name.strip())
 
 
 def heading_end(document: Document, section: Section) -> int:
@@ -267,6 +257,12 @@ def _is_motto(passage: Passage) -> bool:
     return is_short and len(passage.sections) == 1 and passage.sections[0].level < 2
 
 
+def _served(text: str) -> str:
+    """A text as it may leave: cleaned, without the marks of site generators and without a line
+    that names a source."""
+    return without_forged_headings(clean(without_site_marks(text)))
+
+
 def _below_heading(document: Document, section: Section) -> str:
     return document.body[heading_end(document, section) : section.end]
 
@@ -276,10 +272,73 @@ def _passage(document: Document, first: int, end: int, footers: Collection[str])
     is_last = end == len(document.sections)
     text = without_ending(document.body[start:stop], footers if is_last else ())
     # Only what ends a document can be left open: a heading is none while a fence is open.
-    closing = closer(clean(text)) if is_last else ""
+    closing = closer(clean(without_site_marks(text))) if is_last else ""
     return Passage(document, first, end, start + len(text), closing)
 
 
-def _one_line(name: str) -> str:
+def one_line(name: str) -> str:
+    """A name as it may stand in a heading of ours."""
     line = " ".join(clean(name).split())
     return line if len(line) <= MAX_NAME else line[: MAX_NAME - 1].rstrip() + "…"
+
+
+_MAY_STAY_OPEN = re.compile(r"^ {0,3}(?:```|~~~|<)", re.MULTILINE)
+_CLOSERS = ("-->", "?>", "]]>", "</pre>", "</script>", "</style>", "</textarea>", ">")
+
+
+def cut_points(text: str) -> list[int]:
+    """The numbers of lines after which the text may end, in order, short of the whole."""
+    blocks = parse_blocks(text)
+    items = [block.end for block in list_items(text)]
+    points: set[int] = set()
+    for block in blocks:
+        points.update(_inner_points(block, items))
+    for block, following in pairwise(blocks):
+        if not _leads_on(block, following):
+            points.add(block.end)
+    return sorted(points)
+
+
+def without_ending(text: str, footers: Collection[str] = ()) -> str:
+    """Without the blank lines, rules and footers that end it."""
+    end = len(text)
+    for start in reversed(line_starts(text)[:-1]):
+        line = text[start:end].rstrip()
+        if line and not RULE.match(line) and line.strip() not in footers:
+            break
+        end = start
+    return text[:end].rstrip()
+
+
+def closer(text: str) -> str:
+    """What closes the fence, comment or tag that runs to the end of a document."""
+    if not _MAY_STAY_OPEN.search(text) or _is_closed(text):
+        return ""
+    blocks = parse_blocks(text)
+    fence = FENCE.match(text, line_starts(text)[blocks[-1].start]) if blocks else None
+    candidates = (fence.group(1), *_CLOSERS) if fence else _CLOSERS
+    return next(("\n" + one for one in candidates if _is_closed(f"{text}\n{one}")), "")
+
+
+def _inner_points(block: Block, items: list[int]) -> Iterator[int]:
+    if block.kind == "list":
+        yield from (end for end in items if block.start < end < block.end)
+    elif block.kind == "table":
+        # The head, the line below it and one row are the least that is a table.
+        yield from range(block.start + 3, block.end)
+
+
+def _leads_on(block: Block, following: Block) -> bool:
+    """Whether a block only announces the next: a heading, or a paragraph that ends in a colon."""
+    if block.kind in ("heading", "rule"):
+        return True
+    return (
+        block.kind == "paragraph"
+        and following.kind not in ("heading", "paragraph", "rule")
+        and block.text.rstrip("*_ \n").endswith((":", "："))
+    )
+
+
+def _is_closed(text: str) -> bool:
+    blocks = parse_blocks(f"{text}\n\n# end")
+    return bool(blocks) and blocks[-1].kind == "heading" and blocks[-1].text == "end"

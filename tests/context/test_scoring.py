@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from sage.candidates import Candidate, best_first
-from sage.fitness import Fitness, languages_of
-from sage.passages import passages_of
-from tests.contexts import RECIPES, document, prose
+from sage.context.passages import passages_of
+from sage.context.scoring import Candidate, RecipeScorer, languages_of
+from tests.contexts import RECIPES, document, entry, prose
 
 
 def candidates(
@@ -15,8 +14,16 @@ def candidates(
 ) -> list[Candidate]:
     """The candidates of pages, the best first."""
     documents = [document(path, text) for path, text in pages]
-    fitness = Fitness(RECIPES[task], languages.split())
-    return best_first(fitness.candidates((one, passages_of(one)) for one in documents))
+    has_core = any(one.layer == "core" for one in documents)
+    scorer = RecipeScorer(RECIPES[task], languages.split(), has_core)
+    found = [
+        Candidate(passage, fit)
+        for one in documents
+        if not scorer.why_not(entry(one))
+        for passage in passages_of(one)
+        if (fit := scorer.passage(passage, scorer.page(entry(one)))) is not None
+    ]
+    return sorted(found, key=lambda one: (-one.appeal, one.key))
 
 
 def order(*pages: tuple[str, str], task: str = "coding", languages: str = "python") -> list[str]:
@@ -45,8 +52,8 @@ def test_names_and_titles_tell_the_language_of_a_page_without_front_matter() -> 
 
 
 def test_front_matter_wins_over_the_name() -> None:
-    assert languages_of(document(*page("python", "languages: [any]"))) == ()
-    assert languages_of(document(*page("python", "languages: [Golang]"))) == ("go",)
+    assert languages_of(entry(document(*page("python", "languages: [any]")))) == ()
+    assert languages_of(entry(document(*page("python", "languages: [Golang]")))) == ("go",)
 
 
 def test_a_section_for_another_language_stays_out_of_a_general_page() -> None:
@@ -116,9 +123,9 @@ def test_the_core_is_its_layer_or_else_the_principles() -> None:
 
 def test_the_budget_is_divided_among_the_layers_that_are_there() -> None:
     recipe = RECIPES["coding"]
-    assert Fitness(recipe, ()).share("runbooks") == recipe.layers["other"]
-    assert Fitness(recipe, ()).share("core") == recipe.layers["core"]
-    assert Fitness(recipe, ()).shares(["core", "guidelines"]) == {
+    assert RecipeScorer(recipe, (), has_core=True).share("runbooks") == recipe.layers["other"]
+    assert RecipeScorer(recipe, (), has_core=True).share("core") == recipe.layers["core"]
+    assert RecipeScorer(recipe, (), has_core=True).shares(["core", "guidelines"]) == {
         "core": pytest.approx(20 / 55),
         "guidelines": pytest.approx(35 / 55),
     }
@@ -126,5 +133,28 @@ def test_the_budget_is_divided_among_the_layers_that_are_there() -> None:
 
 def test_a_layer_without_a_share_stays_out() -> None:
     recipe = dataclasses.replace(RECIPES["coding"], layers={"core": 1.0})
-    one = document(*page("a"))
-    assert Fitness(recipe, ()).candidates([(one, passages_of(one))]) == []
+    scorer = RecipeScorer(recipe, (), has_core=True)
+    assert scorer.why_not(entry(document(*page("a")))) == "layer practices"
+
+
+def test_what_keeps_a_page_out_is_said_in_a_word() -> None:
+    def why_not(front: str) -> str:
+        scorer = RecipeScorer(RECIPES["coding"], ("python",), has_core=True)
+        return scorer.why_not(entry(document(*page("a", front))))
+
+    assert why_not("status: draft") == "draft"
+    assert why_not("superseded_by: b") == "superseded"
+    assert why_not("languages: [go, rust]") == "go, rust"
+    assert why_not("languages: [python, go]") == why_not("") == ""
+
+
+def test_pages_for_languages_inside_others_may_come_for_a_task() -> None:
+    scorer = RecipeScorer(RECIPES["coding"], ("python",), has_core=True, any_guest=True)
+    assert scorer.why_not(entry(document(*page("a", "languages: [sql]")))) == ""
+    assert scorer.why_not(entry(document(*page("b", "languages: [go]")))) == "go"
+
+
+def test_a_recipe_without_kinds_and_types_can_be_scored() -> None:
+    recipe = dataclasses.replace(RECIPES["coding"], kinds={}, types={}, words=())
+    scorer = RecipeScorer(recipe, (), has_core=True)
+    assert scorer.page(entry(document(*page("a")))).value > 0

@@ -1,23 +1,26 @@
 """Recipes: what each task type asks for, as data, and the changes to them in `sage.yaml`.
 
-How a recipe is weighed against a document is the business of `fitness`.
+How a recipe is weighed against a document is the business of `scoring`.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sage.errors import ConfigError
-from sage.frontmatter import TYPES
-from sage.kinds import KINDS
-from sage.schema import nearest
-from sage.settings import CONFIG_FILE, Settings
+from sage.context.section_kinds import KINDS
+from sage.documents.front_matter import TYPES
+from sage.errors import ConfigError, did_you_mean
+from sage.paths import CONFIG_FILE
+from sage.settings import Settings
+from sage.settings_schema import Tree
+from sage.values import Values, WrongValue, shown
 
 OTHER_LAYERS = "other"
 """The share of all layers that a recipe does not name."""
-MAX_WEIGHT = 100
+_WEIGHT = Values("number", 0, 100)
+_SHARE = Values("number", 0, 1)
 
 Weights = Mapping[str, float]
 
@@ -54,11 +57,33 @@ def load_recipes(settings: Settings) -> Mapping[str, Recipe]:
         if not isinstance(changes, dict):
             raise ConfigError(
                 f"{where}: expected a mapping with some of {', '.join(_KEYS)}; "
-                f"found {_shown(changes)}"
+                f"found {shown(changes)}"
             )
         base = _base(name, changes.get("based_on"), recipes, where)
         recipes[name] = _changed(base, name, changes, settings.layers, where)
     return MappingProxyType(recipes)
+
+
+def recipes_for_layers(recipes: Tree, layers: Collection[str]) -> dict[str, object]:
+    """The changes to recipes as they are for some of the layers only.
+
+    What names another layer goes: it is right in `sage.yaml`, and not served here.
+    """
+    return {name: _for_layers(changes, layers) for name, changes in recipes.items()}
+
+
+def _for_layers(changes: object, layers: Collection[str]) -> object:
+    if not isinstance(changes, dict) or not isinstance(changes.get("layers"), (dict, list)):
+        return changes
+    known = {*layers, OTHER_LAYERS}
+    shares = changes["layers"]
+    rest = {key: value for key, value in changes.items() if key != "layers"}
+    if isinstance(shares, list):
+        kept: object = [layer for layer in shares if layer in known]
+    else:
+        kept = {layer: share for layer, share in shares.items() if layer in known}
+        kept = kept if any(kept.values()) else None
+    return {**rest, "layers": kept} if kept else rest
 
 
 def task_types(settings: Settings) -> tuple[str, ...]:
@@ -167,7 +192,7 @@ def _base(name: str, based_on: object, recipes: Mapping[str, Recipe], where: str
     if not isinstance(based_on, str) or based_on not in recipes:
         raise ConfigError(
             f"{where}.based_on: {based_on!r} is not a task type"
-            f"{nearest(str(based_on), recipes)} (allowed: {', '.join(recipes)})"
+            f"{did_you_mean(str(based_on), recipes)} (allowed: {', '.join(recipes)})"
         )
     return recipes[based_on]
 
@@ -180,14 +205,14 @@ def _changed(
         place = f"{where}.{key}"
         if key not in _KEYS:
             raise ConfigError(
-                f"{place}: not a part of a recipe{nearest(str(key), _KEYS)} "
+                f"{place}: not a part of a recipe{did_you_mean(str(key), _KEYS)} "
                 f"(allowed: {', '.join(_KEYS)})"
             )
         if key in ("words", "always"):
             added = getattr(base, key) + _checked_words(value, place)
             values[key] = tuple(dict.fromkeys(added))
         elif key == "language":
-            values[key] = _number(value, place, 1)
+            values[key] = _checked(_SHARE, value, place)
         elif key != "based_on":
             allowed = {"layers": (*layers, OTHER_LAYERS), "kinds": tuple(KINDS), "types": TYPES}
             changed = _checked_weights(value, allowed[key], place)
@@ -202,42 +227,39 @@ _KEYS = ("based_on", "layers", "kinds", "types", "words", "language", "always")
 
 
 def _checked_words(value: object, place: str) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list) or not all(isinstance(w, str) and w.strip() for w in value):
-        raise ConfigError(f"{place}: expected a list of text, found {_shown(value)}")
-    return tuple(word.strip() for word in value)
+    words = _checked(Values("array"), [value] if isinstance(value, str) else value, place)
+    stripped = tuple(map(str.strip, words))
+    if not all(stripped):
+        raise ConfigError(f"{place}: expected a list of text, found an empty one in it")
+    return stripped
 
 
-def _checked_weights(value: object, allowed: Iterable[str], place: str) -> Weights:
-    allowed = tuple(allowed)
+def _checked_weights(value: object, allowed: tuple[str, ...], place: str) -> Weights:
     if isinstance(value, list):
         # A list names the wanted ones, all alike.
         value = dict.fromkeys((word if isinstance(word, str) else repr(word) for word in value), 1)
     if not isinstance(value, dict):
-        raise ConfigError(
-            f"{place}: expected a mapping from {', '.join(allowed)} to numbers, "
-            f"found {_shown(value)}"
-        )
+        expected = f"a mapping from {', '.join(allowed)} to numbers"
+        raise ConfigError(f"{place}: {WrongValue(expected, shown(value))}")
     return MappingProxyType(
-        {_name(key, allowed, place): _number(part, f"{place}.{key}") for key, part in value.items()}
+        {
+            _name(key, allowed, place): _checked(_WEIGHT, part, f"{place}.{key}")
+            for key, part in value.items()
+        }
     )
+
+
+def _checked(values: Values, value: object, place: str) -> Any:
+    try:
+        return values.checked(value)
+    except WrongValue as error:
+        raise ConfigError(f"{place}: {error}") from error
 
 
 def _name(key: object, allowed: tuple[str, ...], place: str) -> str:
     if isinstance(key, str) and key in allowed:
         return key
     raise ConfigError(
-        f"{place}: {key!r} is unknown{nearest(str(key), allowed)} (allowed: {', '.join(allowed)})"
+        f"{place}: {key!r} is unknown{did_you_mean(str(key), allowed)} "
+        f"(allowed: {', '.join(allowed)})"
     )
-
-
-def _number(value: object, place: str, most: int = MAX_WEIGHT) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= most:
-        return float(value)
-    raise ConfigError(f"{place}: expected a number from 0 to {most}, found {_shown(value)}")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

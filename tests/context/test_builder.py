@@ -6,27 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.context import ContextBuilder, Request, languages_of_request
+from sage.context.builder import ContextBuilder, ContextRequest
+from sage.context.selection import languages_of_request
 from sage.deadline import Deadline, no_deadline
-from sage.documents import Document
+from sage.documents.document import Document
+from sage.documents.markdown import parse_blocks
 from sage.errors import InvalidInput, TimeoutExceeded
-from sage.markdown import parse_blocks
+from sage.search.engine import RankedSections
 from tests.conftest import Base
 from tests.contexts import (
     COUNTER,
+    LAYERS,
     RECIPES,
+    answer_tokens,
     build,
     document,
     documents,
     finding,
     nothing,
+    page_base,
     prose,
     topics,
 )
 
 FENCES = ("```", "````", "~~~")
 VOCABULARY = "alpha beta gamma delta retry index lock 队列 日志 naïve 🚀 a.b x_y"
-LAYERS = ("core", "guidelines", "frameworks", "practices")
 
 words = st.lists(
     st.sampled_from(
@@ -121,54 +125,67 @@ def test_every_pack_is_exact_closed_and_repeatable(
     except InvalidInput as error:
         least = int(str(error).rsplit(" ", 1)[-1])
         assert least > budget
-        assert build(files, task_type, budget=least, task=task, rank=rank).token_count <= least
-        with pytest.raises(InvalidInput):
-            build(files, task_type, budget=least - 1, task=task, rank=rank)
+        packed = build(files, task_type, budget=least, task=task, rank=rank)
+        assert answer_tokens(packed) <= least
         return
     assert pack == build(files, task_type, budget=budget, task=task, rank=rank)
-    assert pack.token_count == COUNTER.count(pack.context) <= budget
-    assert len(set(pack.sections)) == len(pack.sections)
+    assert pack.token_count == COUNTER.count(pack.context)
+    assert answer_tokens(pack) <= budget or not pack.context
     headings = [one.text for one in parse_blocks(pack.context + "\n\n# end") if one.level == 1]
     assert headings[-1] == "end"
     for source in pack.sources:
-        place = f"({source['path']}:{source['lines'][0]}-{source['lines'][1]})"
-        assert any(heading.endswith(place) for heading in headings)
+        assert any(heading.endswith(f":{source['lines']})") for heading in headings)
 
 
 def test_current_files_give_language_and_words() -> None:
     files = {
         "guidelines/python.md": f"# Python\n\n{prose(60, 1)}\n",
         "guidelines/typescript.md": f"# TypeScript\n\n{prose(60, 2)}\n",
-        "guidelines/sql.md": f"# SQL guideline\n\n{prose(60, 3)}\n",
     }
     asked: list[str] = []
 
-    def rank(text: str, _limit: int) -> list[tuple[str, int, float]]:
-        asked.append(text)
-        return []
+    found = finding(("guidelines/python.md", 0, 0.9), ("guidelines/typescript.md", 0, 0.9))
 
-    pack = build(files, current_files=("web/parcel_list.tsx", "db/schema.sql"), rank=rank)
-    assert sorted(topics(pack)) == ["guidelines/sql", "guidelines/typescript"]
-    assert asked == ["parcel list web schema"]
+    def rank(text: str, limit: int) -> RankedSections:
+        asked.append(text)
+        return found(text, limit)
+
+    request = ContextRequest("coding", current_files=("web/parcel_list.tsx",))
+    builder = ContextBuilder(RECIPES, COUNTER, LAYERS)
+    pack = builder.build(page_base(documents(files), rank), request, no_deadline())
+    assert topics(pack) == ["guidelines/typescript"]
+    assert asked == ["parcel list web"]
+    assert pack.note == "left out: guidelines/python (python)"
+
+
+def test_a_page_comes_for_the_files_of_its_scope() -> None:
+    files = {f"practices/p{n}.md": f"# P{n}\n\n{prose(60, n)}\n" for n in range(9)}
+    files["practices/orders.md"] = f"---\napplies_to: [src/orders/**]\n---\n# O\n\n{prose(60)}\n"
+    inside = build(files, current_files=("src/orders/models.py",))
+    assert topics(inside) == ["practices/orders"]
+    assert inside.sources[0]["why"] == "applies to src/orders/**"
+    assert topics(build(files, current_files=("src/other/models.py",))) == []
 
 
 @pytest.mark.parametrize(
     ("language", "task", "current_files", "languages"),
     [
-        ("python", "", (), ("python",)),
-        ("python", "", ("a.py",), ("python",)),
-        ("python", "", ("a.go",), ("go",)),
-        ("rust", "", ("a.go",), ("go", "rust")),
-        ("python", "", ("a.sql",), ("python", "sql")),
-        ("python", "tune the PostgreSQL query", (), ("python", "sql")),
-        ("python", "port it to Go", (), ("python",)),
+        (None, "", (), ("python",)),
+        (None, "", ("a.py",), ("python",)),
+        (None, "", ("a.go",), ("go",)),
+        ("python", "", ("a.go",), ("go", "python")),
+        (None, "", ("a.sql",), ("python", "sql")),
+        (None, "tune the PostgreSQL query", (), ("python", "sql")),
+        (None, "port it to Go", (), ("python", "go")),
+        (None, "the goroutines wait", (), ("python", "go")),
+        (None, "then go to the console", (), ("python",)),
         ("any", "", ("a.go",), ()),
     ],
 )
 def test_the_wanted_languages(
-    language: str, task: str, current_files: tuple[str, ...], languages: tuple[str, ...]
+    language: str | None, task: str, current_files: tuple[str, ...], languages: tuple[str, ...]
 ) -> None:
-    request = Request("coding", language, 4000, task, current_files)
+    request = ContextRequest("coding", language, 4000, task, current_files)
     assert languages_of_request(request) == languages
 
 
@@ -182,7 +199,7 @@ def test_a_superseding_page_comes_in_the_place_of_the_old_one() -> None:
     found = finding(("practices/old.md", 0, 0.9))
     pack = build(files, task="rerun failed tests", budget=500, rank=found)
     assert topics(pack)[0] == "practices/new"
-    assert "replaces .knowledge/practices/old.md" in pack.sources[0]["why"]
+    assert pack.sources[0]["why"] == "replaces .knowledge/practices/old.md"
     assert "practices/old" not in topics(pack)
 
 
@@ -205,8 +222,9 @@ def test_what_always_belongs_is_always_there() -> None:
     )
     always = ("practices/runbook#roll-back", "practices/gone")
     recipes = {"coding": dataclasses.replace(RECIPES["coding"], always=always)}
-    builder = ContextBuilder(recipes, COUNTER)
-    pack = builder.build(documents(files), Request("coding"), nothing, no_deadline())
+    builder = ContextBuilder(recipes, COUNTER, LAYERS)
+    base = page_base(documents(files), nothing)
+    pack = builder.build(base, ContextRequest("coding"), no_deadline())
     assert pack.sources[0]["topic"] == "practices/runbook#roll-back"
     assert pack.sources[0]["why"].startswith("always for coding")
 
@@ -220,16 +238,17 @@ def test_an_unknown_task_type_is_refused_with_the_known_ones() -> None:
 def test_a_deadline_stops_the_work() -> None:
     deadline = Deadline(0)
     with pytest.raises(TimeoutExceeded):
-        ContextBuilder(RECIPES, COUNTER).build(
-            documents(FILES), Request("coding"), nothing, deadline
+        ContextBuilder(RECIPES, COUNTER, LAYERS).build(
+            page_base(documents(FILES), nothing), ContextRequest("coding"), deadline
         )
 
 
 def test_a_builder_sees_an_edit_and_keeps_what_did_not_change() -> None:
-    builder = ContextBuilder(RECIPES, COUNTER)
+    builder = ContextBuilder(RECIPES, COUNTER, LAYERS)
 
     def context(pages: tuple[Document, ...]) -> str:
-        return builder.build(pages, Request("coding"), nothing, no_deadline()).context
+        base = page_base(pages, nothing)
+        return builder.build(base, ContextRequest("coding"), no_deadline()).context
 
     pages = documents(FILES)
     before = context(pages)
@@ -247,6 +266,17 @@ def test_the_next_call_of_a_knowledge_base_sees_an_edit(base: Base) -> None:
     answer = knowledge.context("coding", task="the queue")
     assert "Edited queue rule." in answer["context"]
     assert answer["token_count"] == COUNTER.count(answer["context"])
+
+
+def test_a_few_pages_that_hold_the_words_of_a_task_are_about_it(base: Base) -> None:
+    """Each word is rare and on a page of its own, beside pages about something else."""
+    words = ("quokka", "axolotl", "narwhal", "ibex", "lemur", "tapir")
+    knowledge = base.open({f"practices/{w}.md": f"# Page\n\nThe {w} stays here.\n" for w in words})
+    answer = knowledge.context("coding", task="rinse the axolotl and wash the ibex")
+    assert "note" not in answer
+    assert {"axolotl", "ibex"} <= set(answer["context"].split())
+    foreign = knowledge.context("coding", task="set up Terraform for a Kafka cluster")
+    assert foreign["note"].startswith("nothing here is about this task")
 
 
 FILES = {

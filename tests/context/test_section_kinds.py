@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.kinds import is_knowledge, kinds_of, word_pattern
+from sage.context.section_kinds import is_knowledge, kinds_of, word_pattern
 from tests.contexts import document
 
 

@@ -7,8 +7,9 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sage.documents import Section
-from sage.prose import is_listing
+from sage.documents.document import Section
+from sage.documents.plain_text import is_listing
+from sage.documents.site_markup import COMMENT
 
 # A word also matches what it begins: `pitfall` finds pitfalls. Chinese words match anywhere,
 # a word behind ^ only where a heading begins.
@@ -71,7 +72,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _PAGE = re.compile(r"`[^`\n]{0,200}(?:\.(?:md|mdx|markdown|rst|adoc)|/)`|\]\([^)\n]{1,400}\)")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _BOX = re.compile(r"^([ \t]*[-*+][ \t]+)\[[ xX]\]\s", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]")
 _MAX_ROW = 200
@@ -92,7 +92,7 @@ def word_pattern(words: Iterable[str]) -> re.Pattern[str]:
 
 def is_knowledge(section: Section, source: str, text: str) -> bool:
     """Whether a section says something itself; `text` is its source without the heading."""
-    lines = _COMMENT.sub("", text).splitlines()
+    lines = COMMENT.sub("", text).splitlines()
     if not any(_WORD.search(line) for line in lines):
         return False
     plain = _BOX.sub(r"\1", source)

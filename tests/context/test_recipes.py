@@ -1,9 +1,11 @@
 """Recipes: the built-in ones, and what `sage.yaml` changes."""
 
+from typing import Any
+
 import pytest
 
+from sage.context.recipes import BUILT_IN, Recipe, load_recipes, recipes_for_layers, task_types
 from sage.errors import ConfigError
-from sage.recipes import BUILT_IN, Recipe, load_recipes, task_types
 from tests.conftest import Base
 
 
@@ -87,3 +89,21 @@ def test_a_recipe_may_name_the_layers_of_the_team(base: Base) -> None:
         base, "layers: [core, runbooks]\nrecipes: {debugging: {layers: {runbooks: 60}}}"
     )
     assert changed.layers["runbooks"] == 60
+
+
+@pytest.mark.parametrize(
+    ("layers", "narrowed"),
+    [
+        ({"core": 1, "practices": 3}, {"core": 1}),
+        (["core", "practices"], ["core"]),
+        ({"core": 0, "practices": 3}, None),
+        ({"practices": 3}, None),
+        ({"other": 2, "practices": 3}, {"other": 2}),
+    ],
+)
+def test_a_recipe_names_layers_that_some_tokens_do_not_see(layers: Any, narrowed: Any) -> None:
+    recipes = {"onboarding": {"layers": layers, "words": ["welcome"]}}
+    changes = recipes_for_layers(recipes, ("core",))["onboarding"]
+    assert isinstance(changes, dict)
+    assert changes.get("layers") == narrowed
+    assert changes["words"] == ["welcome"]
