@@ -1,0 +1,298 @@
+"""A knowledge base that lies in a cluster: its pages, its engine, and how fresh they are."""
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
+from sage.bundled_vocabulary import BundledVocabulary
+from sage.cluster.connection import ClusterOptions, Connection, NotThere
+from sage.cluster.reader import ClusterReader
+from sage.cluster.replica import Replica, Scope, View
+from sage.cluster.requests import inside, searched
+from sage.cluster.schema import page_id
+from sage.deadline import Clocks, Deadline
+from sage.documents.files import SourceFile, Stamp
+from sage.documents.library import Library, Listing
+from sage.errors import Unavailable
+from sage.knowledge import KnowledgeBase
+from sage.search.catalog import DocumentEntry
+from sage.search.engine import IndexState
+from sage.search.found import Found
+from sage.search.protocol import Engine
+from sage.search.query import NO_FILTERS, Filters
+from sage.search.ranking import Ranker
+from sage.search.searcher import RankedSections, Searcher
+from sage.search.spelling import RealWords
+from sage.search.synonyms import with_team
+from sage.search.update import LookUp, Progress
+from sage.settings import CheckSettings, ContextSettings, Settings
+from sage.sources import Source as SourceSettings
+from sage.values import OWN, RELEVANCE
+
+T = TypeVar("T")
+
+_START_SECONDS = 60.0
+
+
+def scope_of(view: View, settings: Settings) -> Scope:
+    """What may be seen of a view with some settings."""
+    return view.scope(settings.layers, settings.seen_sources)
+
+
+@dataclass(frozen=True)
+class ClusterSnapshot:
+    """One view of the base, for one call."""
+
+    engine: "ClusterEngine"
+    scope: Scope
+    behind: str = ""
+    meaning: int = 0
+
+    @property
+    def searcher(self) -> Searcher:
+        """Searches it without a limit of time."""
+        return self.engine.searcher(self.scope, Deadline())
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int,
+        offset: int = 0,
+        sort: str = RELEVANCE,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+    ) -> Found:
+        """The best documents for a query."""
+
+        def search(scope: Scope) -> Found:
+            return self.engine.searcher(scope, deadline).search(
+                text,
+                limit=limit,
+                offset=offset,
+                sort=sort,
+                layers=layers,
+                filters=filters,
+                deadline=deadline,
+            )
+
+        return self.engine.on_one_view(search, self.scope, deadline)
+
+    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
+        """The best sections of all documents for a free text."""
+
+        def rank(scope: Scope) -> RankedSections:
+            searcher = self.engine.searcher(scope, deadline)
+            return searcher.rank_sections(text, limit=limit, deadline=deadline)
+
+        return self.engine.on_one_view(rank, self.scope, deadline)
+
+
+class ClusterEngine:
+    """Searches the layers of some settings in the cluster."""
+
+    def __init__(self, replica: Replica, settings: Settings, real_words: RealWords) -> None:
+        self._replica = replica
+        self._settings = settings
+        self._real_words = real_words
+        self._synonyms = with_team(settings.synonyms)
+        self._last: tuple[object, Scope] | None = None
+
+    @property
+    def state(self) -> IndexState:
+        """Whether a generation is served."""
+        if not self._replica.views:
+            return IndexState("empty", "opensearch", 0, 0, 0, 0, self._replica.trouble)
+        catalog = self._scope(self._replica.views[0]).catalog
+        sections = catalog.section_count
+        trouble = self._replica.trouble
+        return IndexState("ready", "opensearch", len(catalog.slots), sections, 0, 0, trouble)
+
+    @property
+    def entries(self) -> Sequence[DocumentEntry]:
+        """The documents that are served."""
+        views = self._replica.views
+        return self._scope(views[0]).catalog.slots if views else ()
+
+    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
+        """For each page its stamp, its sections and their tokens."""
+        return {one.path: (one.stamp, one.section_total, one.tokens) for one in self.entries}
+
+    def update(
+        self,
+        files: Sequence[SourceFile],
+        look_up: LookUp,
+        deadline: Deadline,
+        progress: Progress | None = None,
+        *,
+        unseen: bool = False,
+    ) -> ClusterSnapshot:
+        """The view that these files were listed from."""
+        del look_up, progress, unseen
+        last = self._last
+        if last is not None and last[0] is files:
+            return ClusterSnapshot(self, last[1])
+        for view in (*self._replica.views, self._replica.view(deadline)):
+            scope = self._scope(view)
+            listed = [one for listing in scope.listings.values() for one in listing.files]
+            if list(files) == listed:
+                self._last = (files, scope)
+                return ClusterSnapshot(self, scope)
+        raise Unavailable("the base was published again in the middle of the call; ask again")
+
+    def searcher(self, scope: Scope, deadline: Deadline) -> Searcher:
+        """Searches one scope for one call."""
+        reader = ClusterReader(self._replica.connection, scope, deadline)
+        words = scope.words
+        ranker = Ranker(
+            scope.catalog, reader, reader.postings, words.fields, stats=scope.stats, counts=reader
+        )
+        is_word = self._real_words.is_real
+        return Searcher(ranker, reader, words, self._synonyms, self._settings.layers, is_word)
+
+    def on_one_view(self, work: Callable[[Scope], T], scope: Scope, deadline: Deadline) -> T:
+        """Do the work on a view; when that was removed meanwhile, on the one in force."""
+        try:
+            return work(scope)
+        except NotThere:
+            return work(self._scope(self._replica.view(deadline, fresh=True)))
+
+    def close(self) -> None:
+        """Others may use the connections still."""
+
+    def _scope(self, view: View) -> Scope:
+        return scope_of(view, self._settings)
+
+
+class ClusterPages:
+    """The pages of some layers, from the cluster."""
+
+    def __init__(self, replica: Replica, settings: Settings) -> None:
+        self._replica = replica
+        self._settings = settings
+
+    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
+        """What the layers hold, all of one view."""
+        scope = scope_of(self._replica.view(deadline), self._settings)
+        return tuple(scope.listings[layer] for layer in layers)
+
+    def read(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp]:
+        """The text of a page, of the view that it was listed from."""
+        for view in self._replica.views:
+            scope = scope_of(view, self._settings)
+            entry = scope.catalog.entries.get(source.path)
+            if entry is not None and entry.stamp == source.stamp:
+                return self._text(scope, source, deadline), source.stamp
+        raise FileNotFoundError(source.path)
+
+    def _text(self, scope: Scope, source: SourceFile, deadline: Deadline) -> bytes:
+        one = {"ids": {"values": [page_id(source.path)]}}
+        body = {"query": {"bool": {"filter": inside(scope, one)}}, "stored_fields": ["text"]}
+        try:
+            hits = searched(self._replica.connection, scope.indexes, body, deadline)["hits"]["hits"]
+        except NotThere as error:
+            raise Unavailable(
+                "this generation was removed meanwhile; ask again for the one in force"
+            ) from error
+        if not hits:
+            raise FileNotFoundError(source.path)
+        text: str = hits[0]["fields"]["text"][0]
+        return text.encode("utf-8")
+
+
+class ClusterBackend:
+    """What a knowledge base needs to be answered from a cluster."""
+
+    def __init__(self, replica: Replica) -> None:
+        self._replica = replica
+        self._real_words = RealWords(BundledVocabulary().holds)
+
+    def library(self, settings: Settings, clocks: Clocks | None) -> Library:
+        """Lists and loads pages of the layers of these settings."""
+        return Library(settings, clocks, ClusterPages(self._replica, settings))
+
+    def engine(self, settings: Settings) -> Engine:
+        """Searches them."""
+        return ClusterEngine(self._replica, settings, self._real_words)
+
+    def describe(self, answer: InfoAnswer, settings: Settings) -> ReplicaInfo:
+        """Which commit of which source is served, since when, and how far behind it is."""
+        replica = self._replica
+        view = replica.views[0] if replica.views else View(())
+        seen = scope_of(view, settings)
+        published = [
+            PublishedInfo(
+                source=source.meta.source,
+                commit=source.meta.commit,
+                generation=source.index,
+                since=datetime.fromtimestamp(source.meta.published, UTC).isoformat("T", "seconds"),
+            )
+            for source in seen.sources
+        ]
+        behind = round(replica.behind_seconds, 3)
+        told: ReplicaInfo = {**answer, "published": published, "behind_seconds": behind}
+        if replica.trouble:
+            told["status"] = "unhealthy"
+            told["reasons"] = [replica.trouble, *answer["reasons"]]
+        return told
+
+
+def open_cluster(connection: Connection, settings: Settings, deadline: Deadline) -> KnowledgeBase:
+    """The knowledge base that is published in a cluster.
+
+    Args:
+        settings: what the operator of the replica decides.
+
+    Raises:
+        Unavailable: the cluster does not answer, or holds nothing under that name.
+    """
+    replica = Replica(connection)
+    view = replica.view(deadline)
+    return KnowledgeBase(published_settings(view, settings), backend=ClusterBackend(replica))
+
+
+def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBase:
+    """The same, for a server that starts with its cluster: it asks again for a minute."""
+    connection = Connection(options)
+    until = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            return open_cluster(connection, settings, Deadline(_START_SECONDS * 1000))
+        except Unavailable:
+            if time.monotonic() > until:
+                raise
+            time.sleep(1.0)
+
+
+def published_settings(view: View, settings: Settings) -> Settings:
+    """The settings of a replica: the operator's, with what the sources say of their pages."""
+    # What the source without a name says comes first: the others are beside it.
+    sources = sorted(view.sources, key=lambda source: source.meta.source != OWN)
+    said = [source.meta.settings for source in sources]
+    own = [one.meta for one in sources if one.meta.source == OWN]
+    further = tuple(
+        SourceSettings(one.meta.source, settings.root, layers=tuple(one.meta.settings["layers"]))
+        for one in sources
+        if one.meta.source != OWN
+    )
+    layers = dict.fromkeys(layer for one in said for layer in one["layers"])
+    synonyms: dict[str, list[str]] = {}
+    recipes: dict[str, Any] = {}
+    for one in reversed(said):
+        synonyms |= one["synonyms"]
+        recipes |= one["recipes"]
+    return replace(
+        settings,
+        layers=tuple(layers),
+        own_layers=tuple(own[0].settings["layers"]) if own else (),
+        further=further,
+        layer_paths={},
+        synonyms={word: tuple(others) for word, others in synonyms.items()},
+        recipes=recipes,
+        context=ContextSettings(language=next((o["language"] for o in said if o["language"]), "")),
+        check=replace(CheckSettings(), stale_months=max(one["stale_months"] for one in said)),
+    )

@@ -1,0 +1,180 @@
+"""What every engine must do, whatever keeps its index: a suite that any of them can be put through.
+
+An engine is tried as a whole knowledge base of our own pages: give a function that opens one over
+them, and call `check_engine`. What an engine gets wrong is said in the words of `Failed`.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
+
+from sage.deadline import Deadline
+from sage.errors import NotFound
+from sage.knowledge import KnowledgeBase
+from sage.values import ALL_LAYERS
+
+Pages = Mapping[str, str]
+"""The text of pages by their path below the folder of layers."""
+Open = Callable[[Pages, Collection[str] | None], KnowledgeBase]
+"""Opens a base of these pages; with layers, for somebody who may see no others."""
+
+PAGES: Pages = {
+    "core/principles.md": "# Principles\n\nSmall changes. Review every change before a release.\n",
+    "guidelines/errors.md": (
+        "---\ntags: [reliability]\ntype: rule\n---\n# Error handling\n\nRaise typed errors.\n\n"
+        "## Retries\n\nRetry a failed request three times, then give up.\n\n"
+        "## Timeouts\n\nEvery request has a timeout of ten seconds.\n"
+    ),
+    "guidelines/naming.md": (
+        "# Naming\n\nUse `snake_case` for functions.\n\n"
+        "## Databases\n\nA database table is plural.\n"
+    ),
+    "practices/deploy.md": (
+        "# Deployment\n\nDeploy behind a flag.\n\n## Rollback\n\n"
+        "Roll back with `deployctl undo` when errors rise.\n"
+    ),
+    "practices/old-deploy.md": (
+        "---\nstatus: superseded\nsuperseded_by: deploy.md\n---\n# Old deployment\n\n"
+        "Deploy by hand with rollback notes.\n"
+    ),
+    "practices/secret.md": "# Zanzibar project\n\nThe zanzibar launch needs a rollback plan.\n",
+    "practices/chinese.md": "# 数据库\n\n数据库连接需要超时。\n",
+}
+"""Pages that together hold what engines get wrong."""
+
+QUERIES = (
+    "rollback",
+    "how do we retry a failed request",
+    "databse table",
+    "snake_case functions",
+    '"give up"',
+    "deploy -hand",
+    "tag:reliability errors",
+    "type:rule",
+    "数据库",
+    "nothing holds xylophone",
+    "deployctl undo",
+    "timeouts",
+    "layer:core",
+)
+
+
+class Failed(AssertionError):
+    """What an engine does otherwise than it must."""
+
+
+def check_engine(open_base: Open, reference: Open) -> None:
+    """Put an engine through everything.
+
+    Args:
+        reference: opens the same pages with an engine that is known to be right.
+
+    Raises:
+        Failed: with what is wrong.
+    """
+    for check in checks():
+        check(open_base, reference)
+
+
+def checks() -> Iterator[Callable[[Open, Open], None]]:
+    """The single checks, to be run and named one by one."""
+    yield answers_are_those_of_the_reference
+    yield only_some_layers_are_searched
+    yield what_may_not_be_seen_leaves_no_trace
+    yield words_are_counted
+    yield pages_and_sections_are_loaded
+    yield it_follows_its_documents
+    yield it_says_whether_it_is_ready
+
+
+def answers_are_those_of_the_reference(open_base: Open, reference: Open) -> None:
+    """The same results in the same order, totals, verdicts, notes and contexts."""
+    ours, theirs = open_base(PAGES, None), reference(PAGES, None)
+    for query in QUERIES:
+        _same(_shown(theirs, query), _shown(ours, query), f"search {query!r}")
+    for task in ("retry a request", "deploy with a flag", ""):
+        want = theirs.context("coding", task=task)["context"]
+        _same(want, ours.context("coding", task=task)["context"], f"context for {task!r}")
+
+
+def only_some_layers_are_searched(open_base: Open, reference: Open) -> None:
+    """A layer that was asked for is a filter of the query, not of its results."""
+    del reference
+    base = open_base(PAGES, None)
+    found = base.search("rollback deploy errors", layer="guidelines", limit=1)
+    _same(["guidelines"], sorted({_layer(one) for one in found["results"]}), "layers of results")
+
+
+def what_may_not_be_seen_leaves_no_trace(open_base: Open, reference: Open) -> None:
+    """Totals, corrections, missing words and scores come from the layers that may be seen."""
+    scope = ("core", "guidelines")
+    seen = {path: text for path, text in PAGES.items() if path.split("/")[0] in scope}
+    narrow, alone = open_base(PAGES, scope), reference(seen, scope)
+    for query in (*QUERIES, "zanzibar", "zanzibr", "launch plan"):
+        _same(_shown(alone, query), _shown(narrow, query), f"search {query!r} in {scope}")
+    for topic in ("practices/secret", "secret", "Zanzibar project", "guidelines/errors"):
+        _same(_read(alone, topic), _read(narrow, topic), f"{topic!r} in {scope}")
+
+
+def words_are_counted(open_base: Open, reference: Open) -> None:
+    """Each word is held by as many documents as in the reference."""
+    ours = open_base(PAGES, None).snapshot(Deadline()).searcher.ranker
+    theirs = reference(PAGES, None).snapshot(Deadline()).searcher.ranker
+    for form in ("rollback", "request", "errors", "error", "数据", "snakecase_", "absent"):
+        _same(theirs.frequency(form), ours.frequency(form), f"documents with {form!r}")
+
+
+def pages_and_sections_are_loaded(open_base: Open, reference: Open) -> None:
+    """What was indexed is read back as it was written."""
+    ours, theirs = open_base(PAGES, None), reference(PAGES, None)
+    for topic in ("guidelines/errors", "guidelines/errors#retries", "practices/chinese"):
+        want = theirs.get(ALL_LAYERS, topic)["content"]
+        _same(want, ours.get(ALL_LAYERS, topic)["content"], f"content of {topic}")
+    _same(theirs.topics(), ours.topics(), "topics")
+
+
+def it_follows_its_documents(open_base: Open, reference: Open) -> None:
+    """Brought to other documents, it knows those and no others."""
+    changed = {**PAGES, "core/principles.md": "# Principles\n\nOnly marmalade matters.\n"}
+    del changed["practices/secret.md"]
+    open_base(PAGES, None)
+    ours, theirs = open_base(changed, None), reference(changed, None)
+    for query in ("marmalade", "review", "zanzibar", *QUERIES):
+        _same(_shown(theirs, query), _shown(ours, query), f"search {query!r} after a change")
+
+
+def it_says_whether_it_is_ready(open_base: Open, reference: Open) -> None:
+    """Its state names as many documents and sections as there are."""
+    ours, theirs = open_base(PAGES, None), reference(PAGES, None)
+    for base in (ours, theirs):
+        base.warm()
+    want, found = theirs.info()["index"], ours.info()["index"]
+    for name in ("state", "documents", "sections"):
+        _same(want.get(name), found.get(name), f"{name} of the index")
+    ours.close()
+
+
+def _shown(base: KnowledgeBase, query: str) -> dict[str, Any]:
+    """An answer without what differs from run to run."""
+    answer: dict[str, Any] = dict(base.search(query))
+    answer.pop("query_time_ms")
+    answer["results"] = [
+        {**result, "score": round(result["score"], 2)} for result in answer["results"]
+    ]
+    return answer
+
+
+def _read(base: KnowledgeBase, topic: str) -> str:
+    """What a topic holds, or why it holds nothing."""
+    try:
+        return base.get(ALL_LAYERS, topic)["content"]
+    except NotFound as error:
+        return str(error)
+
+
+def _layer(result: Mapping[str, Any]) -> str:
+    return str(result["topic"]).split("/", maxsplit=1)[0]
+
+
+def _same(want: object, found: object, what: str) -> None:
+    if want != found:
+        raise Failed(f"{what}: {found!r} in place of {want!r}")

@@ -1,0 +1,328 @@
+"""The one way to the cluster: plain requests over kept connections, within a deadline.
+
+A node that does not answer is left for the next one. What cannot be answered is an error that says
+what is wrong with the cluster and what to do; credentials are in no message and no log.
+"""
+
+import base64
+import contextlib
+import http.client
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sage.deadline import Deadline
+from sage.errors import ConfigError, SageError, TimeoutExceeded, Unavailable
+
+logger = logging.getLogger("sage.cluster")
+
+MAJORS = (2, 3)
+"""The versions of OpenSearch whose plain interface is used; see docs/scaling.md."""
+LONGEST_SECONDS = 30.0
+"""For a request whose caller sets no limit."""
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_ROUNDS = 3
+_PAUSE_SECONDS = 0.1
+_MAX_IDLE = 16
+_BUSY = (429, 502, 503, 504)
+
+
+class NotThere(SageError):
+    """The index or document that was asked for does not exist, or not any more."""
+
+
+class Conflict(SageError):
+    """Somebody else changed it first, or it exists already."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """Where the cluster is, and as whom it is asked."""
+
+    urls: tuple[str, ...]
+    base: str = "sage"
+    """The name of the knowledge base there: that of its alias."""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_file: Path | None = None
+    """Whose certificates are trusted; None means those of the system."""
+
+    @property
+    def shown(self) -> str:
+        """The addresses, for messages."""
+        return ", ".join(self.urls)
+
+
+def cluster_options(
+    urls: Iterable[str],
+    base: str,
+    environment: Mapping[str, str],
+    credentials: Path | None = None,
+    ca_file: Path | None = None,
+) -> ClusterOptions:
+    """The options, checked.
+
+    Args:
+        credentials: a file with `user:password` in its first line; without it they are taken from
+            `SAGE_OPENSEARCH_USER` and `SAGE_OPENSEARCH_PASSWORD`.
+
+    Raises:
+        ConfigError: an address, a name or a file is wrong.
+    """
+    given = tuple(part.strip().rstrip("/") for url in urls for part in url.split(","))
+    given = tuple(url for url in given if url)
+    if not given:
+        raise ConfigError("--url is missing; name the cluster: --url https://search.example.com")
+    user = environment.get("SAGE_OPENSEARCH_USER", "")
+    password = environment.get("SAGE_OPENSEARCH_PASSWORD", "")
+    if credentials is not None:
+        try:
+            first = credentials.read_text("utf-8").splitlines()[0]
+        except (OSError, UnicodeDecodeError, IndexError) as error:
+            raise ConfigError(f"--credentials {credentials} cannot be read") from error
+        user, _, password = first.strip().partition(":")
+    for url in given:
+        _check_url(url, has_credentials=bool(user))
+    if not base or not all(one in "abcdefghijklmnopqrstuvwxyz0123456789_" for one in base):
+        raise ConfigError(f"--base {base!r}: use lower-case letters, digits and underscores")
+    return ClusterOptions(given, base, user, password, ca_file)
+
+
+def _check_url(url: str, *, has_credentials: bool) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError("--url must begin with https:// and name a host")
+    if parts.username or parts.password:
+        raise ConfigError(
+            "--url must not hold credentials, which would be logged; "
+            "use --credentials or SAGE_OPENSEARCH_USER and SAGE_OPENSEARCH_PASSWORD"
+        )
+    if parts.scheme == "http" and has_credentials and parts.hostname not in _LOOPBACK:
+        raise ConfigError(f"{url} would carry credentials in the clear; use https://")
+
+
+class Connection:
+    """Asks the nodes of one cluster. Thread-safe."""
+
+    def __init__(
+        self, options: ClusterOptions, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self.options = options
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._idle: dict[str, list[http.client.HTTPConnection]] = {url: [] for url in options.urls}
+        self._first = 0
+        self._known_version = ""
+        self._headers = {"Content-Type": "application/json"}
+        if options.user:
+            pair = f"{options.user}:{options.password}".encode()
+            self._headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        secure = any(url.startswith("https") for url in options.urls)
+        self._tls = _tls(options.ca_file) if secure else None
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def check_version(self, deadline: Deadline) -> None:
+        """Refuse a cluster of a kind that nobody tried.
+
+        Raises:
+            Unavailable: it is another product or version.
+        """
+        if self._known_version:
+            return
+        answer = self.get("/", deadline)
+        version = answer.get("version", {})
+        number, kind = str(version.get("number", "")), version.get("distribution", "another kind")
+        if kind != "opensearch" or not number.startswith(tuple(f"{one}." for one in MAJORS)):
+            raise Unavailable(
+                f"{self.options.shown} runs {kind} {number}; "
+                f"SAGE needs OpenSearch {' or '.join(map(str, MAJORS))}"
+            )
+        self._known_version = number
+
+    def get(self, path: str, deadline: Deadline) -> dict[str, Any]:
+        """What is there; asked again if a node fails."""
+        return self.request("GET", path, None, deadline)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        deadline: Deadline,
+        *,
+        again: bool = True,
+    ) -> dict[str, Any]:
+        """What the cluster answers to one request.
+
+        Args:
+            body: an object, or bytes that are sent as they are.
+            again: whether it may be sent twice; otherwise only a node that was never reached is
+                left for another.
+
+        Raises:
+            NotThere, Conflict: as the cluster says.
+            Unavailable: no node can answer it now.
+            TimeoutExceeded: the deadline passed before one did.
+        """
+        data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
+        trouble = ""
+        for attempt in range(_ROUNDS * len(self.options.urls)):
+            if deadline.expired:
+                break
+            if attempt and attempt % len(self.options.urls) == 0:
+                left = deadline.remaining_seconds
+                pause = _PAUSE_SECONDS * 2**attempt
+                self._sleep(pause if left is None else min(pause, left / 2))
+            url = self.options.urls[(self._first + attempt) % len(self.options.urls)]
+            try:
+                status, answer = self._send(url, method, path, data, deadline)
+            except ssl.SSLCertVerificationError as error:
+                raise Unavailable(
+                    f"the certificate of {url} is not trusted: {error.verify_message}; "
+                    "name whose is with --ca-file"
+                ) from error
+            except TimeoutError:
+                trouble = f"{url} did not answer in time"
+                if not again:
+                    break
+            except (OSError, http.client.HTTPException) as error:
+                trouble = f"{url} cannot be reached: {_reason(error)}"
+                if not again and not isinstance(error, ConnectionRefusedError):
+                    break
+            else:
+                if status not in _BUSY:
+                    self._first = (self._first + attempt) % len(self.options.urls)
+                    return _checked(status, answer, url)
+                trouble = f"{url} says {status}: {_said(answer)}"
+                if status == 503 and _is_red(answer):
+                    trouble = f"the cluster is red, a part of the index is gone: {_said(answer)}"
+        if deadline.expired:
+            raise TimeoutExceeded(
+                f"{deadline.message} ({trouble})" if trouble else deadline.message
+            )
+        raise Unavailable(f"{trouble}; look at the cluster's health, then ask again")
+
+    def close(self) -> None:
+        with self._lock:
+            for idle in self._idle.values():
+                while idle:
+                    idle.pop().close()
+
+    def _send(
+        self, url: str, method: str, path: str, data: bytes | None, deadline: Deadline
+    ) -> tuple[int, Any]:
+        left = deadline.remaining_seconds
+        seconds = LONGEST_SECONDS if left is None else max(min(left, LONGEST_SECONDS), 0.05)
+        kept = self._taken(url)
+        if kept is not None:
+            # The other side may have closed what was kept: then it never saw the request.
+            with contextlib.suppress(http.client.RemoteDisconnected, ConnectionError):
+                return self._exchange(kept, url, method, path, data, seconds)
+        return self._exchange(self._opened(url), url, method, path, data, seconds)
+
+    def _exchange(
+        self,
+        connection: http.client.HTTPConnection,
+        url: str,
+        method: str,
+        path: str,
+        data: bytes | None,
+        seconds: float,
+    ) -> tuple[int, Any]:
+        connection.timeout = seconds
+        if connection.sock is not None:
+            connection.sock.settimeout(seconds)
+        try:
+            connection.request(method, path, data, self._headers)
+            response = connection.getresponse()
+            text = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            idle = self._idle[url]
+            if len(idle) < _MAX_IDLE and not response.will_close:
+                idle.append(connection)
+            else:
+                connection.close()
+        try:
+            return response.status, json.loads(text) if text else {}
+        except ValueError:
+            return response.status, {"error": text[:200].decode("utf-8", "replace")}
+
+    def _taken(self, url: str) -> http.client.HTTPConnection | None:
+        with self._lock:
+            idle = self._idle[url]
+            return idle.pop() if idle else None
+
+    def _opened(self, url: str) -> http.client.HTTPConnection:
+        parts = urlsplit(url)
+        if parts.scheme == "https":
+            return http.client.HTTPSConnection(parts.hostname or "", parts.port, context=self._tls)
+        return _PromptConnection(parts.hostname or "", parts.port)
+
+
+class _PromptConnection(http.client.HTTPConnection):
+    """Sends at once: a request in two parts would wait 40 ms for the other side."""
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _tls(ca_file: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"--ca-file {ca_file} holds no certificates") from error
+
+
+def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
+    if status < 300 and isinstance(answer, dict):
+        return answer
+    if status == 404:
+        raise NotThere(f"not there: {_said(answer)}")
+    if status == 409 or "already_exists" in _said(answer):
+        raise Conflict(_said(answer))
+    if status == 401 or (status == 403 and "block" not in _said(answer)):
+        raise Unavailable(
+            f"{url} refuses these credentials ({status}); "
+            "check SAGE_OPENSEARCH_USER, SAGE_OPENSEARCH_PASSWORD or --credentials"
+        )
+    if status == 403:
+        raise Unavailable(
+            f"the cluster takes no writes: {_said(answer)}; "
+            "free its disk and remove the block, then publish again"
+        )
+    raise Unavailable(f"{url} says {status}: {_said(answer)}")
+
+
+def _said(answer: Any) -> str:
+    """What the cluster gives as its reason."""
+    error = answer.get("error", answer) if isinstance(answer, Mapping) else answer
+    if isinstance(error, Mapping):
+        words = f"{error.get('type', '')}: {error.get('reason', '')}"
+    else:
+        words = str(error)
+    return words[:300]
+
+
+def _is_red(answer: Any) -> bool:
+    return "shard" in json.dumps(answer)[:2_000]
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

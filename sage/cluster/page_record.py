@@ -1,0 +1,150 @@
+"""One page as the cluster keeps it: stems to find it by, and what is needed to rank and show it.
+
+The places of words are lines of text, so that the few words of a query are found in them without
+taking apart all others.
+"""
+
+import base64
+import hashlib
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
+from sage.documents.files import Stamp
+from sage.search.catalog import DocumentEntry, entry_from_json
+from sage.search.index import FORMAT
+from sage.search.indexing import Described
+from sage.search.postings import FIELDS as ALL_FIELDS
+from sage.search.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
+from sage.search.vocabulary import stem_of
+
+_NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
+_IN_SECTIONS = frozenset(_NUMBERS[name] for name in SECTION_FIELDS)
+
+
+def content_stamp(data: bytes) -> Stamp:
+    """A stamp that changes with the text and with nothing else."""
+    digest = hashlib.blake2b(data, digest_size=7).digest()
+    return Stamp(0, len(data), int.from_bytes(digest, "big"), 0)
+
+
+def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str]) -> str:
+    """What changes when anything that is kept of a page changes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (str(FORMAT), layer, topic, *sorted(footers)):
+        digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def to_document(described: Described, text: str, hashed: str, generation: int) -> dict[str, Any]:
+    """The document of a page."""
+    entry, rows = described
+    return {
+        "kind": PAGE,
+        "path": entry.path,
+        "layer": entry.layer,
+        "source": entry.source,
+        "type": entry.type,
+        "status": entry.status,
+        "tags": list(entry.tags),
+        "languages": list(entry.languages),
+        "hash": hashed,
+        "generation": generation,
+        "sections": entry.indexed_sections,
+        "entry": {"fields": json.dumps(entry, ensure_ascii=False)},
+        "lengths": ",".join(str(row.length) for row in rows),
+        "record": base64.b64encode(rows[0].record).decode("ascii"),
+        "text": text,
+        **_stems(rows),
+        **_places(rows),
+    }
+
+
+def entry_of(source: Mapping[str, Any]) -> DocumentEntry:
+    """The entry of a page's document."""
+    return entry_from_json(json.loads(source["entry"]["fields"]))
+
+
+def _stems(rows: Iterable[Row]) -> dict[str, str]:
+    """The stems of a page, each as often as it occurs."""
+    found: dict[str, list[str]] = {TITLE: [], FIELDS: [], TEXT: []}
+    for row in rows:
+        for name, forms in row.fields.items():
+            target = found[
+                TEXT
+                if name in SECTION_FIELDS
+                else TITLE
+                if name in ("title", "aliases")
+                else FIELDS
+            ]
+            for form, places in forms.items():
+                target += [stem_of(form)] * min(len(places), MAX_POSITIONS)
+    return {name: " ".join(stems) for name, stems in found.items()}
+
+
+def _places(rows: Iterable[Row]) -> dict[str, str]:
+    """Where each form occurs: a line for each, with a part for each field."""
+    forms: dict[str, dict[int, list[str]]] = {}
+    for number, row in enumerate(rows):
+        for name, positions in row.fields.items():
+            for form, places in positions.items():
+                kept = ",".join(str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
+                held = forms.setdefault(form, {}).setdefault(_NUMBERS[name], [])
+                held.append(f"{number}:{kept}")
+    lines: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
+    for form, fields in forms.items():
+        parts = (f"{field} {' '.join(held)}" for field, held in fields.items())
+        lines[bucket_of(form)].append("\t".join((form, *parts)))
+    return {name: "\n".join((*found, "")) for name, found in lines.items() if len(found) > 1}
+
+
+class Occurring(NamedTuple):
+    """A form on a page."""
+
+    form: str
+    sections: frozenset[int]
+    """The rows of the sections that hold it."""
+
+
+def forms_on(places: Iterable[str]) -> Iterator[Occurring]:
+    """Every form of a page, from the lines that say where they occur."""
+    for text in places:
+        for line in text.split("\n"):
+            if line:
+                form, *parts = line.split("\t")
+                rows = (
+                    int(held.partition(":")[0])
+                    for part in parts
+                    if int(part.partition(" ")[0]) in _IN_SECTIONS
+                    for held in part.split(" ")[1:]
+                )
+                yield Occurring(form, frozenset(rows))
+
+
+def places_of(text: str, form: str) -> dict[str, list[tuple[int, list[int]]]]:
+    """Where a form occurs on a page: for each field the rows with their positions."""
+    start = text.find(f"\n{form}\t")
+    if start < 0:
+        return {}
+    line = text[start + len(form) + 2 : text.index("\n", start + 1)]
+    found: dict[str, list[tuple[int, list[int]]]] = {}
+    for part in line.split("\t"):
+        field, *rows = part.split(" ")
+        found[ALL_FIELDS[int(field)]] = [
+            (int(row), list(map(int, places.split(","))))
+            for row, _, places in (one.partition(":") for one in rows)
+        ]
+    return found
+
+
+def postings_of(rows: Iterable[tuple[int, list[int]]]) -> Postings:
+    """Rows, in order, with their positions as postings."""
+    numbers, counts, places = array("I"), bytearray(), array("H")
+    for row, positions in rows:
+        numbers.append(row)
+        counts.append(len(positions))
+        places.extend(positions)
+    return Postings(numbers, bytes(counts), lambda start, stop: places[start:stop])

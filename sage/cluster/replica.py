@@ -1,0 +1,241 @@
+"""What a replica knows of the published base: it follows the alias, and loads what changed.
+
+The catalog and the words are in memory; texts and places of words stay in the cluster. A view is
+one moment of the base: an answer is made from one view from beginning to end.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sage.cluster import generations
+from sage.cluster.connection import Connection, NotThere
+from sage.cluster.generations import Meta
+from sage.cluster.page_record import entry_of
+from sage.cluster.requests import all_hits
+from sage.cluster.schema import GONE, PAGE, WORDS
+from sage.cluster.words import Chunks, ClusterWords
+from sage.deadline import Deadline
+from sage.documents.files import SourceFile, topic_of
+from sage.documents.library import Listing
+from sage.errors import SageError, TimeoutExceeded, Unavailable
+from sage.search.catalog import Catalog, DocumentEntry, RowRange
+from sage.search.scoring import CorpusStats
+
+logger = logging.getLogger("sage.cluster")
+
+LOOK_SECONDS = 0.5
+"""So old may be what a replica knows of the alias when a call comes."""
+_LOAD_SECONDS = 120.0
+_KEPT_VIEWS = 3
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source in one generation."""
+
+    index: str
+    meta: Meta
+    entries: Mapping[str, DocumentEntry]
+    words: Mapping[str, Chunks]
+    """By layer."""
+
+
+class Scope:
+    """What somebody who may see some layers and sources knows of one view. Safe to share."""
+
+    def __init__(self, view: "View", layers: tuple[str, ...], names: tuple[str, ...]) -> None:
+        """Args:
+        names: of the sources that may be seen; none means all.
+        """
+        self.layers = layers
+        self.sources = tuple(
+            source for source in view.sources if not names or source.meta.source in names
+        )
+        self.indexes = tuple(source.index for source in self.sources)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The sources that may be seen."""
+        return [source.meta.source for source in self.sources]
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """Its documents."""
+        wanted = frozenset(self.layers)
+        entries = {
+            path: entry
+            for source in self.sources
+            for path, entry in source.entries.items()
+            if entry.layer in wanted
+        }
+        return Catalog(entries, tuple(RowRange(one.path, one.rows) for one in entries.values()))
+
+    @cached_property
+    def slots(self) -> Mapping[str, int]:
+        """The slot of every path."""
+        return {entry.path: slot for slot, entry in enumerate(self.catalog.slots)}
+
+    @cached_property
+    def stats(self) -> CorpusStats:
+        """The lengths that scores are measured by."""
+        return CorpusStats(self.catalog)
+
+    @cached_property
+    def words(self) -> ClusterWords:
+        """Its words."""
+        chunks = [
+            source.words[layer]
+            for source in self.sources
+            for layer in self.layers
+            if layer in source.words
+        ]
+        return ClusterWords(chunks, len(self.catalog.slots), self.catalog.section_count)
+
+    @cached_property
+    def listings(self) -> Mapping[str, Listing]:
+        """Its files, layer by layer."""
+        files: dict[str, list[SourceFile]] = {layer: [] for layer in self.layers}
+        for entry in self.catalog.slots:
+            address = entry.topic if topic_of(entry.path) != entry.topic else ""
+            found = SourceFile(entry.path, entry.layer, entry.stamp, address, entry.source)
+            files[entry.layer].append(found)
+        return {
+            layer: Listing(layer, tuple(sorted(held)), (), complete=True)
+            for layer, held in files.items()
+        }
+
+
+@dataclass
+class View:
+    """The base at one moment: one generation of each source."""
+
+    sources: tuple[Source, ...]
+    _scopes: dict[tuple[tuple[str, ...], tuple[str, ...]], Scope] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def scope(self, layers: tuple[str, ...], names: tuple[str, ...]) -> Scope:
+        """What may be seen of it with these layers and sources; the same object every time."""
+        with self._lock:
+            key = (layers, names)
+            if key not in self._scopes:
+                self._scopes[key] = Scope(self, layers, names)
+            return self._scopes[key]
+
+    @property
+    def indexes(self) -> tuple[str, ...]:
+        return tuple(source.index for source in self.sources)
+
+
+class Replica:
+    """Follows the alias of one base. Thread-safe."""
+
+    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+        self.connection = connection
+        self._clock = clock
+        self._loading = threading.Lock()
+        self._views: list[View] = []
+        self._looked = float("-inf")
+        self._switched = 0.0
+        self.trouble = ""
+        """Why the cluster could not be asked the last time; empty when it could."""
+
+    @property
+    def views(self) -> Sequence[View]:
+        """The views that calls may still be answered from, newest first."""
+        return self._views
+
+    @property
+    def behind_seconds(self) -> float:
+        """How long ago the alias was last known to be what is served."""
+        return max(0.0, self._clock() - self._looked)
+
+    def view(self, deadline: Deadline, *, fresh: bool = False) -> View:
+        """The base as the alias has it, at most a moment old.
+
+        While the cluster does not answer, the last view is what there is; searching it says why
+        it cannot be searched.
+
+        Raises:
+            Unavailable, TimeoutExceeded: there is no view yet, and none can be loaded.
+        """
+        views = self._views
+        if views and not fresh and self._clock() - self._looked < LOOK_SECONDS:
+            return views[0]
+        # Whoever finds another one looking goes on with what there is.
+        if not self._loading.acquire(blocking=not views or fresh):
+            return views[0]
+        try:
+            return self._look(deadline)
+        except (Unavailable, TimeoutExceeded, NotThere) as error:
+            self.trouble = str(error)
+            if not self._views or fresh:
+                raise (
+                    error if not isinstance(error, NotThere) else Unavailable(str(error))
+                ) from None
+            self._looked = self._clock() - LOOK_SECONDS / 2
+            return self._views[0]
+        finally:
+            self._loading.release()
+
+    def _look(self, deadline: Deadline) -> View:
+        views = self._views
+        started = self._clock()
+        # With a view at hand nobody waits long for a cluster that does not answer.
+        patience = deadline if not views else deadline.part(0.5, 1.0)
+        self.connection.check_version(patience)
+        names = generations.served(self.connection, patience)
+        if not names:
+            raise Unavailable(
+                f"nothing is published as {self.connection.options.base!r}; run: sage publish"
+            )
+        if not views or views[0].indexes != names:
+            view = self._loaded(names, Deadline(_LOAD_SECONDS * 1000))
+            self._views = [view, *views[: _KEPT_VIEWS - 1]]
+            logger.info("serving another generation", extra={"fields": {"indexes": list(names)}})
+        self._looked, self.trouble = started, ""
+        return self._views[0]
+
+    def _loaded(self, names: Sequence[str], deadline: Deadline) -> View:
+        known = {source.index: source for view in self._views for source in view.sources}
+        lines = {source.meta.line: source for source in known.values()}
+        sources: list[Source] = []
+        for name in names:
+            if name in known:
+                sources.append(known[name])
+                continue
+            _, meta = next(generations.metas(self.connection, [name], deadline))
+            before = lines.get(meta.line)
+            if before is not None and before.meta.generation >= meta.generation:
+                before = None
+            sources.append(self._source(name, meta, before, deadline))
+        return View(tuple(sources))
+
+    def _source(self, index: str, meta: Meta, before: Source | None, deadline: Deadline) -> Source:
+        """A source as an index has it; of one that descends from a known one, what changed."""
+        since = before.meta.generation if before else -1
+        entries = dict(before.entries) if before else {}
+        words: dict[str, dict[int, str]] = {}
+        if before:
+            words = {layer: dict(chunks) for layer, chunks in before.words.items()}
+        newer = {"range": {"generation": {"gt": since}}}
+
+        def kind(name: str) -> dict[str, object]:
+            return {"bool": {"filter": [{"term": {"kind": name}}, newer]}}
+
+        ask = self.connection
+        for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
+            entries.pop(hit["_source"]["path"], None)
+        for hit in all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline):
+            entry = entry_of(hit["_source"])
+            entries[entry.path] = entry
+        shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
+        for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
+            place = hit["_source"]
+            words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
+        if len(entries) != meta.documents:
+            raise SageError(f"{index} holds {len(entries)} pages and says {meta.documents}")
+        return Source(index, meta, entries, words)

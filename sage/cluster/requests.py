@@ -1,0 +1,160 @@
+"""Searches as the cluster understands them; the scope is inside each, built in one place."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from sage.cluster.connection import Connection, NotThere
+from sage.cluster.schema import FIELDS, PAGE, TEXT, TITLE
+from sage.deadline import Deadline
+from sage.errors import Unavailable
+from sage.search.query import Wanted
+from sage.search.vocabulary import stem_of
+
+_BOOSTS = ((TEXT, 1.0), (TITLE, 1.4), (FIELDS, 0.7))
+_FILTERS = {"tag": "tags", "lang": "languages"}
+"""The fields of filters that are called otherwise."""
+_PAGE_SIZE = 2_000
+_TOGETHER = 1_000.0
+"""Above any score: pages with all words of a phrase come first."""
+
+Hit = Mapping[str, Any]
+
+
+def searched(
+    connection: Connection, indexes: Sequence[str], body: Mapping[str, Any], deadline: Deadline
+) -> dict[str, Any]:
+    """The answer to one search over some indexes.
+
+    Raises:
+        NotThere: one of the indexes was removed.
+        Unavailable: a part of them does not answer.
+    """
+    kind = "dfs_query_then_fetch" if len(indexes) > 1 else "query_then_fetch"
+    # In the body: a hundred names would be too long for an address.
+    head = {"index": list(indexes), "search_type": kind, "allow_partial_search_results": False}
+    lines = f"{json.dumps(head)}\n{json.dumps(body)}\n".encode()
+    answer = connection.request("POST", "/_msearch", lines, deadline)
+    first: dict[str, Any] = answer["responses"][0]
+    error = first.get("error")
+    if error is None:
+        return first
+    reason = f"{error.get('type')}: {error.get('reason')}"
+    if first.get("status") == 404:
+        raise NotThere(reason)
+    raise Unavailable(f"the cluster cannot search now ({reason[:300]}); look at its health")
+
+
+class Seen(Protocol):
+    """What a caller may see."""
+
+    layers: tuple[str, ...]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The sources."""
+
+
+def inside(seen: Seen, *conditions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The filter of every search for pages: what may be seen, and what else must be."""
+    return [
+        {"term": {"kind": PAGE}},
+        {"terms": {"layer": list(seen.layers)}},
+        {"terms": {"source": list(seen.names)}},
+        *conditions,
+    ]
+
+
+def candidates_query(wanted: Wanted, seen: Seen) -> dict[str, Any]:
+    """Finds what may answer a query, best first."""
+    conditions: list[Mapping[str, Any]] = []
+    if wanted.layers is not None:
+        conditions.append({"terms": {"layer": sorted(wanted.layers)}})
+    for filters in wanted.filters:
+        for name, values in filters._asdict().items():
+            if values:
+                conditions.append({"terms": {_FILTERS.get(name, name): sorted(values)}})
+    should: list[dict[str, Any]] = []
+    for concept in wanted.concepts:
+        stems: dict[str, float] = {}
+        for form, value in concept.forms:
+            stem = stem_of(form)
+            stems[stem] = max(stems.get(stem, 0.0), value / 100)
+        for stem, share in stems.items():
+            should += _term(stem, share * concept.weight)
+    must: list[dict[str, Any]] = []
+    together = [_together(phrase) for phrase in wanted.phrases if phrase]
+    if together and not should:
+        must.append({"bool": {"should": together, "minimum_should_match": 1}})
+    elif should:
+        must.append({"bool": {"should": should, "minimum_should_match": 1}})
+        together = [{"constant_score": {"filter": one, "boost": _TOGETHER}} for one in together]
+    excluded = [_any(stem_of(forms[0])) for forms in wanted.excluded if forms]
+    return {
+        "bool": {
+            "filter": inside(seen, *conditions),
+            "must": must,
+            "should": together if should else [],
+            "must_not": excluded,
+        }
+    }
+
+
+def counting(concepts: Mapping[str, Sequence[str]], seen: Seen) -> dict[str, Any]:
+    """Counts in the same request how many pages of the scope hold any of some stems.
+
+    Args:
+        concepts: the stems, by a name of our own.
+    """
+    counted = {
+        name: {"filter": {"bool": {"should": [_any(stem) for stem in stems]}}}
+        for name, stems in concepts.items()
+    }
+    scope = {"filter": {"bool": {"filter": inside(seen)}}, "aggs": counted}
+    return {"all": {"global": {}, "aggs": {"scope": scope}}} if counted else {}
+
+
+def _term(stem: str, weight: float) -> Iterator[dict[str, Any]]:
+    for name, boost in _BOOSTS:
+        yield {"term": {name: {"value": stem, "boost": boost * weight}}}
+
+
+def _any(stem: str) -> dict[str, Any]:
+    return {
+        "bool": {
+            "should": [{"term": {name: stem}} for name, _ in _BOOSTS],
+            "minimum_should_match": 1,
+        }
+    }
+
+
+def _together(forms: Iterable[str]) -> dict[str, Any]:
+    stems = dict.fromkeys(map(stem_of, forms))
+    return {"bool": {"filter": [_any(stem) for stem in stems]}}
+
+
+def all_hits(
+    connection: Connection,
+    index: str,
+    query: Mapping[str, Any],
+    fields: Mapping[str, Any],
+    order: Sequence[str],
+    deadline: Deadline,
+) -> Iterator[Hit]:
+    """Every document of one index that passes a query, a part after the other."""
+    after: list[Any] = []
+    while True:
+        body: dict[str, Any] = {
+            "size": _PAGE_SIZE,
+            "query": query,
+            "sort": [{name: "asc"} for name in order],
+            "track_total_hits": False,
+            **fields,
+        }
+        if after:
+            body["search_after"] = after
+        hits: list[Hit] = searched(connection, [index], body, deadline)["hits"]["hits"]
+        yield from hits
+        if len(hits) < _PAGE_SIZE:
+            return
+        after = hits[-1]["sort"]

@@ -1,0 +1,114 @@
+"""What lies in the cluster under which name: one strict mapping, versioned, and names of indexes.
+
+A base is an alias over one index for each source; an index is one generation and is never changed
+once the alias knows it. Its name holds the version of the mapping and the hash of its content.
+"""
+
+import hashlib
+import zlib
+from typing import Any, NamedTuple
+
+from sage.errors import ConfigError
+from sage.search.vocabulary import stem_of
+from sage.values import OWN
+
+MAPPING = 1
+"""To be raised whenever the mapping, or what is written into it, changes."""
+BUCKETS = 16
+"""The places of words lie in so many fields, by stem: a search loads those of its own words."""
+CHUNKS = 64
+"""The words of a layer lie in so many documents, by stem."""
+PAGE, WORDS, GONE = "page", "words", "gone"
+"""The kinds of documents; GONE names a page that an earlier generation had."""
+TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
+
+_STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
+_KEPT = {"type": "text", "index": False, "store": True}
+_WORD = {"type": "keyword"}
+BUCKET_FIELDS = tuple(f"places_{number}" for number in range(BUCKETS))
+
+
+def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
+    """What a new index is created with."""
+    kept = ("lengths", "record", "text", "words", *BUCKET_FIELDS)
+    return {
+        "settings": {
+            "number_of_shards": shards,
+            "auto_expand_replicas": "0-1",
+            "refresh_interval": "-1",
+        },
+        "mappings": {
+            "dynamic": "strict",
+            "_meta": meta,
+            "_source": {"excludes": [TITLE, FIELDS, TEXT, *kept]},
+            "properties": {
+                **dict.fromkeys(("kind", "path", "layer", "type", "status", "hash"), _WORD),
+                **dict.fromkeys(("tags", "languages", "source"), _WORD),
+                **{name: {"type": "long"} for name in ("generation", "sections", "chunk")},
+                "entry": {"type": "object", "enabled": False},
+                **dict.fromkeys((TITLE, FIELDS, TEXT), _STEMS),
+                **dict.fromkeys(kept, _KEPT),
+            },
+        },
+    }
+
+
+class Name(NamedTuple):
+    """The parts of the name of an index."""
+
+    base: str
+    source: str
+    content: str
+    mapping: int = MAPPING
+
+    def __str__(self) -> str:
+        return f"{self.base}-v{self.mapping}-{self.source}-{self.content}"
+
+
+def pattern(base: str, source: str = "*") -> str:
+    """Matches the indexes of a base, or of one of its sources."""
+    return f"{base}-v*-{source}-*"
+
+
+def parse_name(name: str) -> Name | None:
+    """The parts of a name; None when it is not one of ours."""
+    parts = name.split("-")
+    if len(parts) != 4 or not parts[1][1:].isdigit():
+        return None
+    return Name(parts[0], parts[2], parts[3], int(parts[1][1:]))
+
+
+def checked_source(name: str) -> str:
+    """A name for a source.
+
+    Raises:
+        ConfigError: it cannot be part of the name of an index.
+    """
+    if not name:
+        return OWN
+    allowed = "abcdefghijklmnopqrstuvwxyz0123456789_"
+    if len(name) > 40 or not all(character in allowed for character in name):
+        raise ConfigError(
+            f"--source {name!r}: use at most 40 lower-case letters, digits and underscores"
+        )
+    return name
+
+
+def page_id(path: str) -> str:
+    """The id of a page's document."""
+    return "page-" + hashlib.blake2b(path.encode("utf-8"), digest_size=16).hexdigest()
+
+
+def words_id(layer: str, chunk: int) -> str:
+    """The id of a document of words."""
+    return f"words-{hashlib.blake2b(layer.encode('utf-8'), digest_size=8).hexdigest()}-{chunk}"
+
+
+def bucket_of(form: str) -> str:
+    """The field that holds where a form occurs."""
+    return BUCKET_FIELDS[zlib.crc32(stem_of(form).encode("utf-8")) % BUCKETS]
+
+
+def chunk_of(stem: str) -> int:
+    """The document of words that a stem belongs to."""
+    return zlib.crc32(stem.encode("utf-8")) // BUCKETS % CHUNKS

@@ -1,0 +1,75 @@
+"""One node for all tests of a file; without one they are skipped loudly, and never in CI."""
+
+import os
+import secrets
+from collections.abc import Collection, Iterator, Mapping
+
+import pytest
+
+from sage.cluster.backend import open_cluster
+from sage.cluster.connection import ClusterOptions, Connection, cluster_options
+from sage.cluster.publish import Published, Publisher, PublishOptions
+from sage.deadline import Deadline
+from sage.knowledge import KnowledgeBase
+from sage.settings import rootless_settings
+from tests.cluster.nodes import Node, missing, running
+from tests.conftest import Base
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    lacks = missing()
+    if lacks and not os.environ.get("CI"):
+        pytest.skip(lacks)
+    assert not lacks
+    with running() as nodes:
+        yield nodes[0]
+
+
+class Team:
+    """A repository that publishes, and replicas that serve what it published."""
+
+    def __init__(self, base: Base, url: str) -> None:
+        self.base = base
+        self.options: ClusterOptions = cluster_options([url], f"t{secrets.token_hex(4)}", {})
+        self.connection = Connection(self.options)
+
+    def publish(
+        self, files: Mapping[str, str] | None = None, *gone: str, **options: object
+    ) -> Published:
+        """Publish the repository after writing files and removing others."""
+        self.base.write(files or {})
+        for path in gone:
+            self.base.path(path).unlink()
+        self.base.clock.tick(60)
+        knowledge = self.base.open()
+        return Publisher(knowledge, self.connection, PublishOptions(**options)).publish()  # type: ignore[arg-type]
+
+    def replica(self, layers: Collection[str] | None = None) -> KnowledgeBase:
+        """A base that is answered from the cluster."""
+        settings = rootless_settings(environment=self.base.environment)
+        knowledge = open_cluster(self.connection, settings, Deadline(60_000))
+        return knowledge if layers is None else narrowed(knowledge, layers)
+
+    @property
+    def indexes(self) -> list[str]:
+        found = self.connection.get(f"/{self.options.base}-v*/_alias", Deadline(30_000))
+        return sorted(found)
+
+    @property
+    def served(self) -> list[str]:
+        return sorted(self.connection.get(f"/_alias/{self.options.base}", Deadline(30_000)))
+
+
+def narrowed(knowledge: KnowledgeBase, layers: Collection[str]) -> KnowledgeBase:
+    from dataclasses import replace
+
+    kept = tuple(layer for layer in knowledge.settings.layers if layer in layers)
+    return knowledge.narrowed(replace(knowledge.settings, is_narrowed=True, layers=kept))
+
+
+@pytest.fixture
+def team(base: Base, node: Node) -> Iterator[Team]:
+    team = Team(base, node.url)
+    with team.connection:
+        yield team

@@ -1,0 +1,130 @@
+"""The way to a cluster: what is refused, what is said, and that nothing secret is."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from sage.cluster.connection import Connection, cluster_options
+from sage.deadline import Deadline
+from sage.errors import ConfigError, TimeoutExceeded, Unavailable
+
+GONE = "http://127.0.0.1:9"
+
+
+class Cluster(ThreadingHTTPServer):
+    """Says what it is told to, as a cluster would."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status = 200
+        self.answer: object = {"version": {"distribution": "opensearch", "number": "2.5.0"}}
+        self.seen: list[str | None] = []
+        self.let_go = threading.Event()
+        self.let_go.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Cluster
+
+    def do_GET(self) -> None:
+        self.server.seen.append(self.headers["Authorization"])
+        self.server.let_go.wait(30)
+        data = json.dumps(self.server.answer).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.let_go.set()
+        server.shutdown()
+        thread.join()
+
+
+def ask(*urls: str, limit_ms: float = 20_000) -> None:
+    with Connection(cluster_options(urls, "sage", {}), sleep=lambda _: None) as connection:
+        connection.check_version(Deadline(limit_ms))
+
+
+def test_a_node_that_is_gone_is_left_for_another(cluster: Cluster) -> None:
+    ask(GONE, cluster.url)
+    assert len(cluster.seen) == 1
+
+
+def test_a_cluster_that_is_gone_is_unavailable() -> None:
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        ask(GONE)
+
+
+def test_a_cluster_that_is_slow_is_a_timeout_at_the_deadline(cluster: Cluster) -> None:
+    cluster.let_go.clear()
+    with pytest.raises(TimeoutExceeded, match="did not answer in time"):
+        ask(cluster.url, limit_ms=300)
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"),
+    [
+        (200, {"version": {"distribution": "opensearch", "number": "9.0.0"}}, "needs OpenSearch"),
+        (200, {"version": {"number": "8.1.0"}}, "needs OpenSearch"),
+        (401, {}, "refuses these credentials"),
+        (403, {"error": {"type": "cluster_block_exception", "reason": "x"}}, "takes no writes"),
+        (503, {"error": {"type": "x", "reason": "all shards failed"}}, "the cluster is red"),
+        (429, {"error": "busy"}, "says 429"),
+        (500, {"error": "broken"}, "says 500"),
+    ],
+)
+def test_what_is_wrong_with_a_cluster_is_said(
+    cluster: Cluster, status: int, answer: object, said: str
+) -> None:
+    cluster.status, cluster.answer = status, answer
+    with pytest.raises(Unavailable, match=said):
+        ask(cluster.url)
+
+
+def test_credentials_are_sent_and_never_shown(cluster: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "credentials"
+    file.write_text("ada:geheim\n")
+    options = cluster_options([cluster.url], "sage", {}, file)
+    cluster.status = 401
+    with Connection(options) as connection, pytest.raises(Unavailable) as refused:
+        connection.check_version(Deadline(20_000))
+    assert cluster.seen == ["Basic YWRhOmdlaGVpbQ=="]
+    assert "geheim" not in f"{options!r} {refused.value}"
+
+
+@pytest.mark.parametrize(
+    ("urls", "base", "environment"),
+    [
+        ([], "sage", {}),
+        (["ftp://search"], "sage", {}),
+        (["https://ada:geheim@search"], "sage", {}),
+        (["http://search.example.com"], "sage", {"SAGE_OPENSEARCH_USER": "ada"}),
+        (["https://search"], "Sage-Base", {}),
+    ],
+)
+def test_a_wrong_option_is_refused_without_its_secret(
+    urls: list[str], base: str, environment: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        cluster_options(urls, base, environment)
+    assert "geheim" not in str(refused.value)
