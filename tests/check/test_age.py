@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.checks_age import commit_dates
+from sage.check.age import commit_dates
 from tests.conftest import Base
 from tests.findings import TODAY, checked, found
 
@@ -60,13 +60,15 @@ def test_a_root_below_the_repository_is_found(base: Base) -> None:
     git(base.root.parent, "init", "-q")
     git(base.root.parent, "add", ".")
     git(base.root.parent, "commit", "-qm", "first", day="2024-01-01")
-    assert [str(day) for day in commit_dates(base.root).values()] == ["2024-01-01"]
+    assert [str(day) for day in commit_dates(base.root, [".knowledge/core/old.md"]).values()] == [
+        "2024-01-01"
+    ]
 
 
 def test_without_a_repository_or_commits_nothing_is_known(base: Base) -> None:
-    assert commit_dates(base.root) == {}
+    assert commit_dates(base.root, [".knowledge/core/a.md"]) == {}
     git(base.root, "init", "-q")
-    assert commit_dates(base.root) == {}
+    assert commit_dates(base.root, [".knowledge/core/a.md"]) == {}
 
 
 def test_zero_months_switch_the_rule_off(base: Base) -> None:

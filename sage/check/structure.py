@@ -6,16 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
-from sage.documents import Document
-from sage.frontmatter import FrontMatter
-from sage.pages import Base, Page
-from sage.problems import Level, Problem
-from sage.recipes import task_types
-from sage.rules import (
+from sage.check.pages import Base, Page
+from sage.check.rules import (
     CASE_COLLISION,
     DUPLICATE_HEADING,
     DUPLICATE_TITLE,
     DUPLICATE_TOPIC,
+    EMPTY_LAYER,
     FRONT_MATTER,
     LARGE_PAGE,
     LARGE_SECTION,
@@ -24,20 +21,30 @@ from sage.rules import (
     NO_TITLE,
     SUPERSEDED,
     UNKNOWN_KEY,
+    UNKNOWN_LANGUAGE,
 )
-from sage.schema import nearest
+from sage.context.recipes import task_types
+from sage.documents.document import Document
+from sage.documents.front_matter import FrontMatter
+from sage.documents.languages import ANY_LANGUAGE, is_known, known_languages
+from sage.documents.problems import Level, Problem
+from sage.documents.topics import normalised, successors, topic_parts
+from sage.errors import did_you_mean
+from sage.paths import KNOWLEDGE_DIR
+from sage.search.spelling import distance
 from sage.settings import CheckSettings
-from sage.spelling import distance
-from sage.supersession import successors
-from sage.tokens import TokenCounter
-from sage.topics import normalised, topic_parts
+from sage.token_counter import TokenCounter
+from sage.values import shown
 
 IGNORE_KEY = "sage_ignore"
 # Of 206 sections measured none had more tokens than this for each of these pieces; to load the
 # vocabulary for an exact count takes a quarter of the time of a whole check.
 _MOST_PER_PIECE = 1.5
 _PIECE = re.compile(r"[A-Za-z]{1,12}|[0-9]{1,3}|[-=*_#.~]{2,16}|[^\sA-Za-z0-9]")
-_OTHER_KEYS = ("description", "language", IGNORE_KEY)
+_OTHER_KEYS = (
+    "description", "language", "resolution", "resolved_on", IGNORE_KEY,
+    "alwaysApply", "inclusion", "name",
+)  # fmt: skip
 
 
 def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
@@ -52,12 +59,17 @@ def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
         close = f"; did you mean {meant}?" if meant else ""
         message = f"front matter: {key} is not read{close}"
         level: Level = "warning" if meant else "note"
-        yield UNKNOWN_KEY.problem(page.path, message, _key_line(page, key), level)
+        yield UNKNOWN_KEY.problem(page.path, message, key_line(page, key), level)
+    for word in meta.languages:
+        if word not in ANY_LANGUAGE and not is_known(word):
+            close = did_you_mean(word, known_languages())
+            message = f"front matter: {shown(word)} is not a language that SAGE knows{close}"
+            yield UNKNOWN_LANGUAGE.problem(page.path, message, key_line(page, "language"))
     types = task_types(base.settings)
     for word in meta.task_types:
         if word not in types:
             message = f"front matter: task_types: {word} is not one of {', '.join(types)}"
-            yield FRONT_MATTER.problem(page.path, message, _key_line(page, "task_types"))
+            yield FRONT_MATTER.problem(page.path, message, key_line(page, "task_types"))
 
 
 def check_title(page: Page, _: Base) -> Iterator[Problem]:
@@ -70,7 +82,7 @@ def check_title(page: Page, _: Base) -> Iterator[Problem]:
 
 
 def check_headings(page: Page, _: Base) -> Iterator[Problem]:
-    """Headings that stand twice below the same heading."""
+    """Headings that appear twice below the same heading."""
     seen: dict[tuple[str, ...], int] = {}
     for section in page.document.sections:
         if not section.heading:
@@ -132,12 +144,22 @@ def check_case(base: Base) -> Iterator[Problem]:
 
 def check_layers(base: Base) -> Iterator[Problem]:
     """Pages beside the layers."""
-    layers = base.settings.layers
+    layers = base.settings.repository_layers
     for path, pages in base.outside:
         name = path.rpartition("/")[2]
-        close = nearest(name.casefold(), layers) if pages else ""
+        close = did_you_mean(name.casefold(), layers) if pages else ""
         what = f"{pages} pages are" if pages > 1 else "1 page is" if pages else "the page is"
         yield NO_LAYER.problem(path, f"{what} in no layer{close}")
+
+
+def check_empty(base: Base) -> Iterator[Problem]:
+    """Layers in which nothing can be read."""
+    filled = {page.document.layer for page in base.pages}
+    for layer in base.settings.repository_layers:
+        folder = base.settings.knowledge_dir / layer
+        if layer not in filled and (layer in base.settings.layer_paths or folder.is_dir()):
+            path = f"{KNOWLEDGE_DIR}/{layer}"
+            yield EMPTY_LAYER.problem(path, f"the layer {layer} has no page")
 
 
 def check_superseded(base: Base) -> Iterator[Problem]:
@@ -145,8 +167,10 @@ def check_superseded(base: Base) -> Iterator[Problem]:
     in_force = successors([page.document for page in base.pages])
     for page in base.pages:
         meta = page.document.meta
-        line = _key_line(page, "superseded_by" if meta.superseded_by else "status")
+        line = key_line(page, "superseded_by" if meta.superseded_by else "status")
         if meta.superseded_by and page.path not in in_force:
+            if base.hidden:
+                continue  # it may be a page that whoever asks may not know of
             message = f"superseded_by: no other page is called {meta.superseded_by!r}"
             yield SUPERSEDED.problem(page.path, message, line)
         elif meta.status == "superseded" and not meta.superseded_by:
@@ -174,7 +198,7 @@ def _flat(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 
-def _key_line(page: Page, key: str) -> int:
+def key_line(page: Page, key: str) -> int:
     """The line of a key in front matter."""
     start = len(page.text) - len(page.document.body)
     for number, line in enumerate(page.text[:start].splitlines(), 1):

@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from sage.pages import Base, Page
-from sage.problems import Problem
-from sage.rules import SECRET
+from sage.check.pages import Base, Page
+from sage.check.rules import SECRET
+from sage.documents.problems import Problem
 
 _TOKENS = {
     "an AWS access key": r"\b(?:AKIA|ASIA)(?P<body>[A-Z2-7]{16})\b",
@@ -26,17 +26,19 @@ _TOKENS = {
     "a PyPI token": r"\bpypi-AgEIcHlwaS5vcmc(?P<body>[\w-]{50,})",
     "a SendGrid key": r"\bSG\.(?P<body>[\w-]{22}\.[\w-]{43})\b",
     "a Hugging Face token": r"\bhf_(?P<body>[A-Za-z0-9]{34,})\b",
-    "a JSON web token": r"\beyJ[\w-]{10,}\.(?P<body>eyJ[\w-]{10,}\.[\w-]{20,})",
+    "a token for a server of SAGE": r"\bsage_[0-9a-f]{12}_(?P<body>[A-Za-z0-9_-]{43})(?![\w-])",
+    "an Azure storage key": r"\bAccountKey=(?P<body>[A-Za-z0-9+/]{40,120}={0,2})",
+    "a JSON web token": r"(?<![\w-])eyJ[\w-]{10,}+\.(?P<body>eyJ[\w-]{10,}\.[\w-]{20,})",
 }
 _PRIVATE_KEY = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----\s+(?:[\w-]+: [^\n]*\n\s*)*"
-    r"[A-Za-z0-9+/=]{40,}"
+    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s{1,20}"
+    r"(?:[\w-]{1,40}: [^\n]{0,200}\n\s{0,20}){0,8}[A-Za-z0-9+/=]{40}"
 )
 _ANY_TOKEN = {name: re.compile(pattern) for name, pattern in _TOKENS.items()}
 # One cheap look tells that most pages hold nothing of the kind.
 _HINT = re.compile(
     r"AKIA|ASIA|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|hooks\.slack|sk-|[sr]k_live_|AIza"
-    r"|npm_|pypi-|SG\.|hf_|eyJ|PRIVATE KEY"
+    r"|npm_|pypi-|SG\.|hf_|eyJ|PRIVATE KEY|sage_|AccountKey"
 )
 # For lower case, and the name is completed backwards: a pattern that minds no case takes six times
 # as long, one that begins with any word forty times.
@@ -45,7 +47,13 @@ _ASSIGNMENT = re.compile(
     r"[\"'`]?[ \t]{0,4}[:=]{1,2}[ \t]{0,4}[\"'`]?(?P<value>[^\s\"'`,;<>{}()\[\]]{8,200})"
 )
 _NAME_BEFORE = re.compile(r"[\w-]{0,40}\Z")
-_URL_PASSWORD = re.compile(r"://[^\s/:@]{1,60}:(?P<value>[^\s/:@]{8,100})@[\w.-]+")
+_URL_PASSWORD = re.compile(
+    r"://[^\s/:@]{0,60}:(?P<value>[^\s/@\"'`<>{}]{6,100})@(?P<host>[\w.-]{1,200})"
+)
+# `Server=db;User Id=app;Password=...;` and its like; one other part shows that it is one.
+_CONNECTION = re.compile(r"(?:password|pwd) ?= ?(?P<value>[^\s;\"'`<>{}]{6,100})")
+_CONNECTION_PARTS = ("server=", "data source=", "host=", "uid=", "user id=", "username=", "dsn=")
+_LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|(?:[\w-]+\.)*example(?:\.\w+)?|host|db|\W*)")
 _PLACEHOLDER = re.compile(
     r"example|sample|placeholder|change-?_?me|your|dummy|fake|test|demo|redacted|secret|p[a@4]ss"
     r"|admin|welcome|qwerty|hunter2|token|xxx|\.\.\.|…|\*\*\*|\$|%\w+%|123|234567|abcdef|0000"
@@ -60,6 +68,7 @@ _CODE = re.compile(
 
 def check_secrets(page: Page, _: Base) -> Iterator[Problem]:
     """Keys, tokens and passwords, wherever they stand."""
+    page = page.cleaned
     seen: set[int] = set()
     found = list(_tokens(page.text)) if _HINT.search(page.text) else []
     for what, start in [*found, *_passwords(page.text)]:
@@ -87,8 +96,24 @@ def _passwords(text: str) -> Iterator[tuple[str, int]]:
         if not _is_example(value) and not _CODE.fullmatch(value) and _is_strong(value):
             yield f"the value of {_name(text, match)}", match.start()
     for match in _URL_PASSWORD.finditer(text):
-        if not _PLACEHOLDER.search(match.group()) and _is_strong(match["value"]):
+        here = _LOCAL.fullmatch(match["host"]) is not None
+        if _is_password(match["value"]) and (not here or _is_strong(match["value"])):
             yield "a password in an address", match.start()
+    for match in _CONNECTION.finditer(lower if len(lower) == len(text) else text):
+        around = text[max(0, match.start() - 200) : match.end() + 200].lower()
+        is_one = ";" in around and any(part in around for part in _CONNECTION_PARTS)
+        if is_one and _is_password(text[slice(*match.span("value"))]):
+            yield "a password in a connection string", match.start()
+
+
+def _is_password(value: str) -> bool:
+    """Whether somebody may have chosen a value: no example, and more than letters."""
+    return (
+        not _PLACEHOLDER.search(value)
+        and not value.isalpha()
+        and any(map(str.isalpha, value))
+        and len(set(value)) >= 5
+    )
 
 
 def _is_example(value: str) -> bool:

@@ -1,11 +1,11 @@
-"""What `sage check` can find: every rule with its level, its meaning and how to mend it.
+"""What `sage check` can find: every rule with its level, its meaning and how to fix it.
 
 The rules of the walk and of front matter stand here too; they are found where files are read.
 """
 
 from dataclasses import dataclass
 
-from sage.problems import Level, Problem
+from sage.documents.problems import Level, Problem
 
 LEVELS: tuple[Level, ...] = ("note", "warning", "error")
 
@@ -17,7 +17,7 @@ class Rule:
     name: str
     level: Level
     about: str
-    mend: str
+    fix: str
 
     def problem(
         self, path: str, message: str, line: int = 0, level: Level | None = None
@@ -77,7 +77,7 @@ DUPLICATE_TITLE = Rule(
 DUPLICATE_HEADING = Rule(
     "duplicate-heading",
     "warning",
-    "a heading stands twice below the same heading",
+    "a heading appears twice below the same heading",
     "name them apart: topic addresses and links reach only the first",
 )
 CASE_COLLISION = Rule(
@@ -86,11 +86,29 @@ CASE_COLLISION = Rule(
     "two names differ only in case or accents' encoding",
     "rename one: macOS and Windows keep only one of them",
 )
+DEAD_SCOPE = Rule(
+    "dead-scope",
+    "warning",
+    "a glob of applies_to holds no file",
+    "correct it: globs start at the root, * stays in a folder, ** crosses folders",
+)
 NO_LAYER = Rule(
     "no-layer",
     "warning",
     "a page is in no layer, so it is not served",
     "move it into a layer, add its folder to layers in sage.yaml, or list it under ignore",
+)
+EMPTY_LAYER = Rule(
+    "empty-layer",
+    "note",
+    "a layer has a folder and no page",
+    "write its first page, or take it from layers in sage.yaml",
+)
+UNKNOWN_LANGUAGE = Rule(
+    "unknown-language",
+    "warning",
+    "a page is for a language that SAGE does not know",
+    "correct its spelling; a context for a language finds its pages by the name",
 )
 LARGE_SECTION = Rule(
     "large-section",
@@ -134,6 +152,18 @@ INSTRUCTION = Rule(
     "a text tells an agent to disregard its instructions",
     "remove it, or quote it if the page is about such texts",
 )
+EXPORT_DRIFT = Rule(
+    "export-drift",
+    "warning",
+    "what sage export wrote is no longer what the pages say",
+    "run sage export again, and change the page instead of what is made from it",
+)
+IGNORED_SAFETY = Rule(
+    "ignored-safety",
+    "warning",
+    "a page asks to let a rule about safety pass, which has no effect",
+    "fix what the rule found; whoever runs the check can let it pass: check.ignore_safety",
+)
 UNKNOWN_RULE = Rule(
     "unknown-rule",
     "warning",
@@ -152,7 +182,10 @@ _FOUND_BY_RULES = (
     DUPLICATE_TITLE,
     DUPLICATE_HEADING,
     CASE_COLLISION,
+    DEAD_SCOPE,
     NO_LAYER,
+    EMPTY_LAYER,
+    UNKNOWN_LANGUAGE,
     LARGE_SECTION,
     LARGE_PAGE,
     STALE,
@@ -160,8 +193,12 @@ _FOUND_BY_RULES = (
     SECRET,
     INVISIBLE,
     INSTRUCTION,
+    EXPORT_DRIFT,
+    IGNORED_SAFETY,
     UNKNOWN_RULE,
 )
+SAFETY = frozenset({SECRET.name, INVISIBLE.name, INSTRUCTION.name})
+"""Rules that protect the reader from the writer: a page cannot switch them off."""
 FRONT_MATTER = Rule(
     "front-matter",
     "warning",
@@ -183,8 +220,12 @@ _FOUND_BY_READING = (
     Rule("too-many-files", "error", "a layer has too many files", "raise limits.max_files"),
     Rule("listed-twice", "note", "a folder is linked twice", "remove one of the links"),
     Rule("no-folder", "note", "a layer has no folder yet", "create it, or take it from layers"),
+    Rule("dead-import", "warning", "an import leads to no page", "correct the path after the @"),
+    Rule("no-source", "warning", "a source is not served", "bring its folder, or name another"),
+    Rule("not-ours", "warning", "a layer is mapped into another source", "map it elsewhere"),
     Rule("hidden", "note", "a hidden file is not served", "rename it if it should be"),
     Rule("ignored", "note", "a file matches a pattern of ignore", "nothing, if it is meant"),
+    Rule("exported", "note", "a file was written by sage export", "nothing: edit its page"),
     Rule("not-markdown", "note", "a file is not markdown", "nothing, if it is meant"),
 )
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sage.checking import Report
-from sage.problems import Problem
-from sage.reports import render, repository_prefix
+from sage.check.reports import render, repository_prefix
+from sage.check.run import Report
+from sage.documents.problems import Problem
 from tests.conftest import Base
 from tests.findings import checked
 
@@ -19,7 +19,7 @@ def report(base: Base) -> Report:
     return checked(base, {"core/a b.md": TEXT, "extra/c.md": "# C\n"})
 
 
-def test_text_names_place_level_rule_and_mending(report: Report) -> None:
+def test_text_names_place_level_rule_and_fixes(report: Report) -> None:
     lines = render(report, "text", "warning").splitlines()
     assert lines[0] == ".knowledge/core/a b.md:6: error: gone.md does not exist [dead-link]"
     assert lines[2] == ".knowledge/extra: warning: 1 page is in no layer [no-layer]"
@@ -36,7 +36,7 @@ def test_json_holds_the_same_problems(report: Report) -> None:
         "rule": "unknown-key",
         "level": "note",
         "message": "front matter: version is not read",
-        "mend": "correct its spelling, or ignore this for keys that other tools read",
+        "fix": "correct its spelling, or ignore this for keys that other tools read",
     }
 
 

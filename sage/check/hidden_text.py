@@ -4,11 +4,11 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from sage.masking import Span
-from sage.pages import Base, Page
-from sage.problems import Level, Problem
-from sage.rules import INSTRUCTION, INVISIBLE
-from sage.scrub import clean, is_clean
+from sage.check.masking import Span
+from sage.check.pages import Base, Page
+from sage.check.rules import INSTRUCTION, INVISIBLE
+from sage.documents.problems import Level, Problem
+from sage.sanitize import clean, is_clean
 
 _DIRECTION = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 # For lower case: patterns that mind no case take several times as long.
@@ -52,6 +52,7 @@ _HINTS = (
 _OPENING_QUOTE = re.compile(r"(?:^|[\s(*_|])[\"'“„«‘]")
 _CLOSING_QUOTE = re.compile(r"[\"'”“»’]")
 _SHOWN = 60
+_QUOTE_REACH = 400
 
 
 def check_characters(page: Page, _: Base) -> Iterator[Problem]:
@@ -73,6 +74,7 @@ def check_characters(page: Page, _: Base) -> Iterator[Problem]:
 
 def check_instructions(page: Page, _: Base) -> Iterator[Problem]:
     """Sentences that address an agent over the reader's head; quoted ones are about such texts."""
+    page = page.cleaned
     for comment in page.masked.comments:
         for words, start in _orders(comment):
             message = f'a comment, which readers do not see, says "{words}"'
@@ -116,7 +118,6 @@ def _danger(removed: str) -> Level:
 
 
 def _is_quoted(text: str, match: re.Match[str]) -> bool:
-    line_start = text.rfind("\n", 0, match.start()) + 1
-    before = text[line_start : match.start()]
+    before = text[max(0, match.start() - _QUOTE_REACH) : match.start()].rpartition("\n")[2]
     after = text[match.end() : match.end() + 80].partition("\n")[0]
     return bool(_OPENING_QUOTE.search(before) and _CLOSING_QUOTE.search(after))

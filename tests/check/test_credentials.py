@@ -102,3 +102,40 @@ def test_the_report_does_not_repeat_the_secret(base: Base) -> None:
     report = checked(base, {"core/page.md": f"# Page\n\napi_key={noise(32)}\n"})
     assert [problem.rule for problem in report.problems] == ["secret"]
     assert noise(8) not in str(report.problems)
+
+
+RANDOM = base64.urlsafe_b64encode(hashlib.sha256(b"SAGE").digest()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sage_0123456789ab_" + RANDOM,
+        "postgres://app:kR7vQ9xLm2@db.internal.acme.io:5432/app",
+        "redis://:kR7vQ9xLm2@cache.acme.io",
+        "amqp://svc:p0nyfarm@mq.acme.io/vhost",
+        "Server=db.acme.io;Database=app;User Id=svc;Password=kR7vQ9xLm2;",
+        "Data Source=db;uid=sa;pwd=Hq8!zzpo",
+        "AccountKey=" + RANDOM.replace("-", "x").replace("_", "y") + "=",
+        "AKIAQ3ERTZUIO\u200bPASDFGH",
+    ],
+)
+def test_a_secret_of_these_shapes_is_found(base: Base, text: str) -> None:
+    assert found(base, "secret", f"# P\n\nT.\n\n`{text}`\n") == [5]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://user:password@localhost:5432/app",
+        "postgres://user:<password>@host/db",
+        "redis://:${REDIS_PASSWORD}@cache.acme.io",
+        "Server=db;User Id=svc;Password=<yours>;",
+        "Server=db;User Id=svc;Password=changeme1;",
+        "https://acme.io:8443/path@2x.png",
+        "sage_0123456789ab_" + "x" * 43,
+        "git@github.com:acme/app.git",
+    ],
+)
+def test_an_example_of_these_shapes_is_let_pass(base: Base, text: str) -> None:
+    assert found(base, "secret", f"# P\n\nT.\n\n`{text}`\n") == []

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sage
-from sage.rules import LEVELS, level_named, rules
+from sage.check.rules import LEVELS, level_named, rules
 
 REPORTING = re.compile(
     r"(?:Problem\(\s*[\w.]+,|leave_out\(\s*(?:path|full|f\"[^\"]*\"),)\s*\"([a-z-]+)\""
@@ -16,7 +16,7 @@ REPORTING = re.compile(
 def test_every_rule_that_a_module_reports_is_known() -> None:
     named = {
         name
-        for module in Path(sage.__file__).parent.glob("*.py")
+        for module in Path(sage.__file__).parent.rglob("*.py")
         for name in REPORTING.findall(module.read_text("utf-8"))
     }
     assert {"hidden", "too-large", "front-matter", "not-text"} <= named <= set(rules())
@@ -27,8 +27,8 @@ def test_every_rule_says_what_it_is_and_how_to_mend_it() -> None:
         assert name == rule.name
         assert rule.level in LEVELS
         assert rule.about
-        assert rule.mend
-        assert not rule.mend.endswith(".")
+        assert rule.fix
+        assert not rule.fix.endswith(".")
 
 
 def test_levels_are_named() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from sage.masking import mask
+from sage.check.masking import mask
 
 PIECES = st.sampled_from(
     [

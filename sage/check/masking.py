@@ -6,11 +6,13 @@ Line by line, for rules that look at a whole base at once: a tenth of the time o
 import re
 from typing import NamedTuple
 
+from sage.documents.site_markup import COMMENT
+
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _CONTAINER = r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"
 _OPENING = re.compile(rf"^{_CONTAINER}(?P<fence>`{{3,}}(?=[^`\r\n]*$)|~{{3,}})", re.MULTILINE)
 _INLINE = re.compile(
-    r"(?P<comment><!--.*?(?:-->|\Z))"
+    rf"(?P<comment>{COMMENT.pattern})"
     r"|(?<![`\\])(?P<ticks>`+)(?!`)(?P<code>.{1,2000}?)(?<!`)(?P=ticks)(?!`)",
     re.DOTALL,
 )

@@ -3,12 +3,12 @@
 from datetime import date
 from pathlib import Path
 
-from sage.checking import check_knowledge
+from sage.check.run import check_knowledge
 from sage.settings import load_settings
 from tests.conftest import Base
 from tests.findings import checked
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 
 
 def test_problems_come_in_the_order_of_the_files(base: Base) -> None:

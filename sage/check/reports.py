@@ -3,17 +3,17 @@
 Paths are relative to the root; for tools that count from the repository a prefix is put before.
 """
 
-import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from sage import __version__
-from sage.checking import Report
-from sage.problems import Level, Problem
-from sage.rules import LEVELS, Rule, rules
-from sage.scrub import clean
+from sage.check.rules import LEVELS, Rule, rules
+from sage.check.run import Report
+from sage.documents.problems import Level, Problem
+from sage.sanitize import clean, json_text
 
 FORMATS = ("text", "json", "sarif", "github")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -23,9 +23,9 @@ def render(report: Report, form: str, level: Level, prefix: str = "") -> str:
     """The problems of a level and above in one of the forms."""
     shown = report.at_least(level)
     if form == "json":
-        return json.dumps(as_json(report, shown), ensure_ascii=False, indent=2)
+        return json_text(as_json(report, shown), indent=2)
     if form == "sarif":
-        return json.dumps(_sarif(shown, prefix), ensure_ascii=False, indent=2)
+        return json_text(_sarif(shown, prefix), indent=2)
     lines = _annotations(shown, prefix) if form == "github" else text_lines(report, shown)
     return "\n".join(lines)
 
@@ -50,6 +50,8 @@ def as_json(report: Report, shown: Sequence[Problem]) -> dict[str, Any]:
         "errors": report.count("error"),
         "warnings": report.count("warning"),
         "notes": report.count("note"),
+        **({"known": report.known} if report.known else {}),
+        "rules": dict(counts(shown)),
         "problems": [
             {
                 "path": clean(problem.path),
@@ -57,7 +59,7 @@ def as_json(report: Report, shown: Sequence[Problem]) -> dict[str, Any]:
                 "rule": problem.rule,
                 "level": problem.level,
                 "message": clean(problem.message),
-                "mend": known[problem.rule].mend,
+                "fix": known[problem.rule].fix,
             }
             for problem in shown
         ],
@@ -65,13 +67,29 @@ def as_json(report: Report, shown: Sequence[Problem]) -> dict[str, Any]:
 
 
 def text_lines(report: Report, shown: Sequence[Problem]) -> Iterator[str]:
-    """A line for each problem, how to mend each kind, and the sums."""
+    """A line for each problem, how to fix each kind, and the sums."""
     for problem in shown:
         yield f"{place(problem)}: {problem.level}: {clean(problem.message)} [{problem.rule}]"
     if shown:
         yield ""
-    yield from mending(shown)
+    yield from fixes(shown)
     yield summary(report, shown)
+
+
+def counts(shown: Sequence[Problem]) -> list[tuple[str, int]]:
+    """How often each rule was broken, the most frequent first."""
+    counted = Counter(problem.rule for problem in shown)
+    return sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+
+
+def count_rows(shown: Sequence[Problem]) -> list[tuple[str, str]]:
+    """The counts with what each rule is about, for a table."""
+    known = rules()
+    pages = {rule: {p.path for p in shown if p.rule == rule} for rule, _ in counts(shown)}
+    return [
+        (rule, f"{number:,} on {_counted(len(pages[rule]), 'page')}: {known[rule].about}")
+        for rule, number in counts(shown)
+    ]
 
 
 def place(problem: Problem) -> str:
@@ -80,22 +98,23 @@ def place(problem: Problem) -> str:
     return f"{path}:{problem.line}" if problem.line else path
 
 
-def mending(shown: Sequence[Problem]) -> Iterator[str]:
-    """How to mend each kind of problem, once."""
+def fixes(shown: Sequence[Problem]) -> Iterator[str]:
+    """How to fix each kind of problem, once."""
     known = rules()
     names = sorted({problem.rule for problem in shown})
     width = max(map(len, names), default=0)
     for name in names:
-        yield f"{name:<{width}}  {known[name].mend}"
+        yield f"{name:<{width}}  {known[name].fix}"
 
 
 def summary(report: Report, shown: Sequence[Problem]) -> str:
     """The sums in one line."""
     pages = _counted(report.pages, "page")
-    counts = ", ".join(_counted(report.count(level), level) for level in reversed(LEVELS))
+    sums = ", ".join(_counted(report.count(level), level) for level in reversed(LEVELS))
     rest = len(report.problems) - len(shown)
     more = f" ({rest} not shown: --level note)" if rest else ""
-    return f"{pages}: {counts}{more}"
+    old = f", {report.known} known before" if report.known else ""
+    return f"{pages}: {sums}{old}{more}"
 
 
 def _counted(number: int, word: str) -> str:
@@ -111,7 +130,7 @@ def _annotations(shown: Sequence[Problem], prefix: str) -> Iterator[str]:
         if problem.line:
             fields["line"] = str(problem.line)
         given = ",".join(f"{name}={_escaped(value, True)}" for name, value in fields.items())
-        words = f"{clean(problem.message)}. To mend it: {known[problem.rule].mend}."
+        words = f"{clean(problem.message)}. To fix it: {known[problem.rule].fix}."
         yield f"::{names[problem.level]} {given}::{_escaped(words)}"
 
 
@@ -138,7 +157,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.about},
-        "help": {"text": f"To mend it: {rule.mend}."},
+        "help": {"text": f"To fix it: {rule.fix}."},
         "defaultConfiguration": {"level": rule.level},
     }
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from sage.containment import MARKDOWN_SUFFIXES
-from sage.masking import Span
-from sage.pages import Base, Page, folded
-from sage.places import KNOWLEDGE_DIR
-from sage.problems import Problem
-from sage.rules import DEAD_ANCHOR, DEAD_LINK, DEAD_PATH
+from sage.check.masking import Span
+from sage.check.pages import Base, Page, folded
+from sage.check.rules import DEAD_ANCHOR, DEAD_LINK, DEAD_PATH
+from sage.documents.containment import MARKDOWN_SUFFIXES
+from sage.documents.problems import Problem
+from sage.paths import KNOWLEDGE_DIR
 
 _LINK = re.compile(
     r"(?<!\\)\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500}\]\([ \t]*"
@@ -30,13 +30,11 @@ _PLACEHOLDER = re.compile(
     r"|(?:^|[/_-])(?:x{2,}|n{3,}|y{4}|name|file|foo|bar|your)(?=[/._-])",
     re.IGNORECASE,
 )
-_PAGE_SUFFIXES = "md|markdown"
-_CODE_SUFFIXES = "txt|rst|py|pyi|toml|yaml|yml|json|sh|js|jsx|ts|tsx|go|rs|java|kt|rb|sql|css|html"
-_PATH = re.compile(
-    r"(?P<path>(?:\.{1,2}/)*[\w.@+-]+(?:/[\w.@+-]+)+"
-    rf"\.(?:(?P<page>{_PAGE_SUFFIXES})|(?:{_CODE_SUFFIXES})))"
-    r"(?:#(?P<anchor>[\w-]+)|:\d+(?:-\d+)?)?"
+_PAGE_SUFFIXES = ("md", "markdown")
+_CODE_SUFFIXES = frozenset(
+    "txt|rst|py|pyi|toml|yaml|yml|json|sh|js|jsx|ts|tsx|go|rs|java|kt|rb|sql|css|html".split("|")  # noqa: SIM905 - one line
 )
+_PATH = re.compile(r"(?P<path>[\w.@+/-]{3,400}+)(?:#[\w-]++|:\d++(?:-\d++)?)?")
 
 
 class Target(NamedTuple):
@@ -66,22 +64,44 @@ def check_links(page: Page, base: Base) -> Iterator[Problem]:
 def check_paths(page: Page, base: Base) -> Iterator[Problem]:
     """Paths in backticks that begin at something real and end at nothing."""
     for span in page.masked.spans:
-        match = _PATH.fullmatch(span.text.strip("`").strip())
-        if match is None or _PLACEHOLDER.search(match["path"]):
+        path = _path_in(span.text)
+        if not path or _PLACEHOLDER.search(path):
             continue
-        path = match["path"]
         folders = _starts(page)
         if any(_leads_somewhere(base, place) for place in _joined(folders, path)):
             continue
-        if _is_anchored(base, folders, path, bool(match["page"])) and not _ends_a_page(base, path):
+        is_page = path.rpartition(".")[2] in _PAGE_SUFFIXES
+        if _is_anchored(base, folders, path, is_page) and not _ends_a_page(base, path):
             message = f"`{path}` does not exist{_suggestion(page, base, path)}"
             yield DEAD_PATH.problem(page.path, message, page.line(span.start))
 
 
+def _path_in(code: str) -> str:
+    """The path that a code span holds: folders and a file of a known kind; empty when none."""
+    match = _PATH.fullmatch(code.strip("`").strip())
+    path = match["path"] if match else ""
+    names = [part for part in path.split("/") if part not in (".", "..")]
+    stem, _, suffix = names[-1].rpartition(".") if names else ("", "", "")
+    known = suffix in _PAGE_SUFFIXES or suffix in _CODE_SUFFIXES
+    return path if known and stem and "/" in path and all(names) else ""
+
+
+def link_targets(prose: str) -> Iterator[tuple[int, str]]:
+    """What links and definitions of links lead to, and where in the text that is written."""
+    for match in _links(prose):
+        target = match["target"]
+        bare = target.strip("<>")
+        yield match.start("target") + target.index(bare), bare
+
+
 def _targets(prose: str) -> Iterator[Span]:
+    for match in _links(prose):
+        yield Span(match["target"].strip("<>"), match.start())
+
+
+def _links(prose: str) -> Iterator[re.Match[str]]:
     for pattern in (_LINK, _DEFINITION):
-        for match in pattern.finditer(prose):
-            yield Span(match["target"].strip("<>"), match.start())
+        yield from pattern.finditer(prose)
 
 
 def _target(page: Page, raw: str) -> Target | None:
@@ -125,11 +145,8 @@ def _has_anchor(page: Page, base: Base, target: Target) -> bool:
 
 def _near_anchor(page: Page, base: Base, target: Target) -> str:
     named = (base.page(target.path) if target.path else None) or page
-    wanted = re.sub(r"[\W\d_]+", "", target.anchor.lower())
-    for section in named.document.sections:
-        if wanted and section.anchor and re.sub(r"[\W\d_]+", "", section.anchor) == wanted:
-            return f"; did you mean #{section.anchor}?"
-    return ""
+    near = named.near_anchor(target.anchor)
+    return f"; did you mean #{near}?" if near else ""
 
 
 def _starts(page: Page) -> list[str]:
@@ -161,13 +178,13 @@ def _is_anchored(base: Base, folders: list[str], path: str, is_page: bool) -> bo
 
 def _ends_a_page(base: Base, path: str) -> bool:
     """Whether some page's path ends so: its topic is found by that name."""
-    ending = "/" + path.lower().lstrip("./")
-    named = base.by_name.get(posixpath.basename(ending), ())
-    return any(known.lower().endswith(ending) for known in named)
+    return path.lower().lstrip("./") in base.endings
 
 
 def _suggestion(page: Page, base: Base, path: str) -> str:
+    """The page that is meant: the only one of that name, or the one with the nearest path."""
     named = base.by_name.get(posixpath.basename(path).lower(), ())
-    if len(named) != 1:
+    meant = named[0] if len(named) == 1 else base.near_paths.nearest(path)
+    if not meant or meant == page.path:
         return ""
-    return f"; did you mean {posixpath.relpath(named[0], posixpath.dirname(page.path))}?"
+    return f"; did you mean {posixpath.relpath(meant, posixpath.dirname(page.path))}?"
