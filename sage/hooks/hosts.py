@@ -1,0 +1,78 @@
+"""The programs that run hooks: what their events mean, how an answer is wrapped and how long it is.
+
+Their documentation was read in autumn 2026; what was tried with the real programs stands in
+docs/hooks.md.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Moment = Literal["session", "prompt", "tool"]
+Envelope = Callable[[str, str], dict[str, Any]]
+
+
+def _hook_specific(event: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def _additional_context(_: str, text: str) -> dict[str, Any]:
+    return {"additional_context": text}
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A program that runs hooks."""
+
+    name: str
+    title: str
+    moments: Mapping[str, Moment]
+    """The events at which it takes context, by its own names."""
+    max_characters: int
+    max_tokens: int
+    envelope: Envelope = _hook_specific
+
+
+_CLAUDE_EVENTS: Mapping[str, Moment] = {
+    "SessionStart": "session",
+    "UserPromptSubmit": "prompt",
+    "PreToolUse": "tool",
+    "PostToolUse": "tool",
+}
+
+
+def hosts() -> tuple[Host, ...]:
+    """Every host, in alphabetical order."""
+    return (
+        # More than 10,000 characters are put in a file, of which the model sees the beginning.
+        Host("claude-code", "Claude Code", _CLAUDE_EVENTS, 9_500, 2_500),
+        Host("codex", "Codex", _CLAUDE_EVENTS, 9_500, 2_400),
+        Host(
+            "cursor",
+            "Cursor",
+            {"sessionStart": "session", "postToolUse": "tool"},
+            9_500,
+            2_500,
+            _additional_context,
+        ),
+        Host(
+            "gemini",
+            "Gemini CLI",
+            {"SessionStart": "session", "BeforeAgent": "prompt", "AfterTool": "tool"},
+            9_500,
+            2_500,
+        ),
+        # Its UserPromptSubmit takes no context.
+        Host(
+            "vscode",
+            "VS Code",
+            {"SessionStart": "session", "PreToolUse": "tool", "PostToolUse": "tool"},
+            9_500,
+            2_500,
+        ),
+    )
+
+
+def host_named(name: str) -> Host | None:
+    """The host of that name."""
+    return next((host for host in hosts() if host.name == name), None)
