@@ -1,0 +1,76 @@
+"""What the base already says on a note: what is alike, what shares its scope, what may disagree.
+
+It lists and does not judge: whether two sentences contradict each other is a person's call.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sage.documents.document import Document, section_topic
+from sage.documents.scopes import matching_glob
+from sage.notes.draft import Note
+from sage.notes.similarity import matter_of, share_held, words_of
+
+ALIKE = 0.5
+"""The share of a note's matter above which a section is shown as saying much the same."""
+_SHARED = 0.5
+"""The share of a note's words that a sentence on its matter holds."""
+MOST = 5
+_NEVER = frozenset({"never", "not", "don", "avoid", "no", "without", "forbidden", "wrong", "nor"})
+_ALWAYS = frozenset({"always", "must", "every", "do", "use", "prefer", "required", "should"})
+_SENTENCE = re.compile(r"[^.!?。\n]{3,400}")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Something that the base says already."""
+
+    why: str
+    """alike, same files, or may disagree."""
+    topic: str
+    title: str
+    likeness: float
+    sentence: str = ""
+
+
+def known_about(note: Note, documents: Sequence[Document]) -> list[Known]:
+    """What to look at before a note is written, the most alike first."""
+    words = words_of(f"{note.title} {note.text}")
+    matter = matter_of(f"{note.title} {note.text}")
+    alike: list[Known] = []
+    disagreeing: list[Known] = []
+    for document in documents:
+        for section in document.sections:
+            text = document.text(section)
+            topic = section_topic(document, section)
+            near = share_held(matter, text)
+            if near >= ALIKE:
+                alike.append(Known("alike", topic, document.title, near))
+            sentence = _opposite(words, text)
+            if sentence:
+                disagreeing.append(Known("may disagree", topic, document.title, near, sentence))
+    scoped = [
+        Known("same files", document.topic, document.title, 0.0)
+        for document in documents
+        if any(matching_glob(document.meta.applies_to, name) for name in note.files)
+    ]
+    alike.sort(key=lambda one: (-one.likeness, one.topic))
+    disagreeing.sort(key=lambda one: (-one.likeness, one.topic))
+    return [*alike[:MOST], *scoped[:MOST], *disagreeing[:MOST]]
+
+
+def _opposite(words: Sequence[str], text: str) -> str:
+    """A sentence on the same matter that says never where the note says always, or reversed."""
+    said = set(words)
+    is_negative = bool(said & _NEVER)
+    matter = matter_of(" ".join(said - _NEVER - _ALWAYS))
+    if len(matter) < 2:
+        return ""
+    for match in _SENTENCE.finditer(text):
+        held = set(words_of(match.group()))
+        if is_negative == bool(held & _NEVER):
+            continue
+        if share_held(matter, match.group()) >= _SHARED:
+            return " ".join(match.group().split())
+    return ""

@@ -1,0 +1,147 @@
+"""Pages that belong together, and why: links, scope, tags, and words that few pages have."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sage.documents.document import Document
+from sage.notes.links import LINK, Links
+from sage.notes.similarity import words_of
+from sage.search.analysis import STOP_WORDS
+
+MOST = 10
+_LINKED = 1.0
+_SAME_SCOPE = 0.4
+_TAG = 0.15
+_TITLE_WEIGHT = 4
+_SHOWN_WORDS = 4
+_LEAST = 0.05
+
+Vector = Mapping[str, float]
+
+
+class Related(NamedTuple):
+    """A page that belongs to another one."""
+
+    topic: str
+    title: str
+    score: float
+    reasons: tuple[str, ...]
+
+
+class Suggestion(NamedTuple):
+    """A tag that a page could have."""
+
+    tag: str
+    confidence: float
+    reason: str
+
+
+class Relations:
+    """What the pages of one base have in common."""
+
+    def __init__(self, documents: Sequence[Document], *, use_links: bool = True) -> None:
+        self._documents = documents
+        links = Links(documents)
+        counts = {document.path: _counts(document) for document in documents}
+        holders = Counter(word for held in counts.values() for word in held)
+        total = len(documents)
+        self._links = {
+            document.path: {link.target.path for link in links.of(document)} if use_links else set()
+            for document in documents
+        }
+        self._vectors = {path: _vector(held, holders, total) for path, held in counts.items()}
+
+    def related(self, document: Document, most: int = MOST) -> list[Related]:
+        """The pages nearest to one, with the reasons."""
+        found = []
+        for other in self._documents:
+            if other.path == document.path:
+                continue
+            reasons = list(self._reasons(document, other))
+            score = sum(weight for weight, _ in reasons)
+            if score >= _LEAST:
+                words = tuple(reason for _, reason in reasons if reason)
+                found.append(Related(other.topic, other.title, round(score, 3), words))
+        return sorted(found, key=lambda one: (-one.score, one.topic))[:most]
+
+    def tags_for(self, document: Document, most: int = 8) -> list[Suggestion]:
+        """Tags of the base that a page lacks: of the pages most like it, and those it names."""
+        held = {tag.casefold() for tag in document.meta.tags}
+        near = sorted(
+            ((self._cosine(document, one), one) for one in self._documents if one is not document),
+            key=lambda pair: (-pair[0], pair[1].topic),
+        )[:MOST]
+        votes: dict[str, float] = {}
+        voters: dict[str, list[str]] = {}
+        for weight, other in near:
+            for tag in other.meta.tags:
+                votes[tag] = votes.get(tag, 0.0) + weight
+                voters.setdefault(tag, []).append(other.topic)
+        total = sum(weight for weight, _ in near) or 1.0
+        words = set(words_of(f"{document.title} {document.summary} {document.body[:20_000]}"))
+        found = []
+        for tag, vote in votes.items():
+            named = set(words_of(tag)) <= words
+            confidence = min(1.0, vote / total + (0.3 if named else 0.0))
+            if tag.casefold() not in held and confidence >= _TAG:
+                by = f"on {', '.join(voters[tag][:3])}" + (", and the page says it" * named)
+                found.append(Suggestion(tag, round(confidence, 2), by))
+        return sorted(found, key=lambda one: (-one.confidence, one.tag))[:most]
+
+    def _reasons(self, document: Document, other: Document) -> Iterator[tuple[float, str]]:
+        if other.path in self._links[document.path]:
+            yield _LINKED, "linked from it"
+        if document.path in self._links[other.path]:
+            yield _LINKED, "links to it"
+        scopes = set(document.meta.applies_to) & set(other.meta.applies_to)
+        if scopes:
+            yield _SAME_SCOPE, f"same files: {', '.join(sorted(scopes)[:2])}"
+        tags = {tag.casefold() for tag in document.meta.tags}.intersection(
+            tag.casefold() for tag in other.meta.tags
+        )
+        if tags:
+            yield _TAG * min(len(tags), 3), f"tags: {', '.join(sorted(tags)[:3])}"
+        near = self._cosine(document, other)
+        yield near, f"words: {', '.join(self._shared(document, other))}" if near > _LEAST else ""
+
+    def _cosine(self, one: Document, other: Document) -> float:
+        first, second = self._vectors[one.path], self._vectors[other.path]
+        if len(first) > len(second):
+            first, second = second, first
+        return sum(weight * second.get(word, 0.0) for word, weight in first.items())
+
+    def _shared(self, one: Document, other: Document) -> list[str]:
+        first, second = self._vectors[one.path], self._vectors[other.path]
+        shared = sorted(
+            (word for word in first if word in second),
+            key=lambda word: (-first[word] * second[word], word),
+        )
+        return shared[:_SHOWN_WORDS]
+
+
+def _counts(document: Document) -> Counter[str]:
+    headings = " ".join(section.heading for section in document.sections)
+    strong = words_of(f"{document.title} {document.summary} {' '.join(document.meta.tags)}")
+    counts = Counter(_kept(words_of(LINK.sub(" ", document.body[:100_000]))))
+    counts.update(_kept(words_of(headings)))
+    for word in _kept(strong):
+        counts[word] += _TITLE_WEIGHT
+    return counts
+
+
+def _kept(words: Sequence[str]) -> Iterator[str]:
+    for word in words:
+        if len(word) > 2 and word not in STOP_WORDS and not word.isdigit():
+            yield word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+def _vector(counts: Counter[str], holders: Counter[str], total: int) -> Vector:
+    weights = {
+        word: (1 + math.log(count)) * math.log((total + 1) / holders[word])
+        for word, count in counts.items()
+        if holders[word] > 1
+    }
+    length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+    return {word: weight / length for word, weight in weights.items() if weight > 0}
