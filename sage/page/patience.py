@@ -1,0 +1,46 @@
+"""How long a page waits for an answer: not for an index that is still being built.
+
+Until it is there for the first time, a page is shown after a moment with what there is, and asks
+again by itself.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sage.deadline import Deadline
+from sage.errors import TimeoutExceeded
+from sage.knowledge import KnowledgeBase
+
+FIRST_MS = 1_500
+"""What a first paint may wait."""
+
+T = TypeVar("T")
+
+
+class Patience:
+    """Asks a knowledge base as long as a person waits."""
+
+    def __init__(self, knowledge: KnowledgeBase) -> None:
+        self._knowledge = knowledge
+        self._longest_ms = knowledge.settings.limits.call_timeout_ms
+        self._is_ready = False
+
+    def ask(self, call: Callable[[Deadline], T]) -> T | None:
+        """The answer; None when there is nothing to answer from yet."""
+        deadline = Deadline(self._longest_ms if self._is_ready else FIRST_MS)
+        try:
+            return call(deadline)
+        except TimeoutExceeded:
+            if self.progress is None:
+                raise
+            return None
+
+    @property
+    def progress(self) -> int | None:
+        """How much of the first index is there, in percent; None once all of it is."""
+        if not self._is_ready:
+            index = self._knowledge.index()
+            self._is_ready = index["state"] == "ready"
+            if not self._is_ready:
+                return round(100 * index.get("progress", 0))
+        return None

@@ -1,0 +1,183 @@
+// Everything works without this file. It makes results follow the typing, keys move through them,
+// and an edit in the repository appear on the open page.
+"use strict";
+
+const CHECK_MS = 1000;
+const TYPING_MS = 90;
+const AGAIN_MS = 700;
+const COPIED_MS = 1500;
+const shown = new WeakMap();
+let latest = 0;
+// What was asked for last, shown or on its way: an edit while somebody types must not bring back
+// what the address still says.
+let wanted = location.pathname + location.search;
+
+function addressOf(form) {
+  const values = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (value !== "") values.append(name, value);
+  }
+  return form.getAttribute("action") + (values.size ? `?${values}` : "");
+}
+
+// The part of a page that changes; null when there is none to show.
+async function fetched(address) {
+  const url = new URL(address, location.origin);
+  url.searchParams.set("part", "1");
+  const answer = await fetch(url.pathname + url.search, { credentials: "same-origin" }).catch(() => null);
+  if (answer && answer.status === 401) location.reload();
+  // A page that is not there is told like one that is.
+  return answer && (answer.ok || answer.status === 404) ? answer.text() : null;
+}
+
+// What takes longer than the page itself follows it.
+function load(within) {
+  within.querySelectorAll("[data-load]").forEach(async (place) => {
+    const html = await fetched(place.dataset.load);
+    if (html !== null) place.innerHTML = html;
+  });
+}
+
+function tell(within) {
+  const words = [...within.querySelectorAll("[data-tell]")].map((one) => one.textContent.trim());
+  document.getElementById("told").textContent = words.join("; ");
+}
+
+async function show(address, target) {
+  const mine = ++latest;
+  wanted = address;
+  const html = await fetched(address);
+  // Only the answer to what was typed last is shown.
+  if (html === null || mine !== latest) return;
+  if (address !== location.pathname + location.search) history.replaceState(null, "", address);
+  // What did not change keeps its place, its focus and what was opened in it.
+  if (shown.get(target) !== html) {
+    shown.set(target, html);
+    target.innerHTML = html;
+    load(target);
+    tell(target);
+  }
+  again(target);
+}
+
+// A page that was shown before the index was ready asks once more.
+function again(target) {
+  if (!target || !target.querySelector("[data-again]")) return;
+  const mine = latest;
+  setTimeout(() => {
+    if (mine === latest) show(wanted, target);
+  }, AGAIN_MS);
+}
+
+function follow(form) {
+  const target = document.getElementById(form.dataset.follow);
+  let waiting;
+  form.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => show(addressOf(form), target), TYPING_MS);
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(waiting);
+    const chosen = target.querySelector("li.chosen h2 a");
+    if (chosen) location.assign(chosen.href);
+    else show(addressOf(form), target);
+  });
+}
+
+function move(step) {
+  const results = [...document.querySelectorAll(".results > li")];
+  if (!results.length) return;
+  const at = results.findIndex((one) => one.classList.contains("chosen"));
+  results.forEach((one) => one.classList.remove("chosen"));
+  const next = results[Math.min(Math.max(at + step, 0), results.length - 1)];
+  next.classList.add("chosen");
+  next.scrollIntoView({ block: "nearest" });
+  document.getElementById("told").textContent = next.querySelector("h2").textContent.trim();
+}
+
+function onKey(event) {
+  const field = document.querySelector("[data-jump]");
+  const typing = event.target.matches("input, textarea, select");
+  const asked = (event.key === "/" && !typing) || (event.key === "k" && (event.ctrlKey || event.metaKey));
+  if (asked && field) {
+    event.preventDefault();
+    field.focus();
+    field.select();
+  } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && event.target === field) {
+    event.preventDefault();
+    move(event.key === "ArrowDown" ? 1 : -1);
+  }
+}
+
+async function explain(place, address) {
+  const open = place.querySelector(".why-told");
+  if (open) open.remove();
+  const html = await fetched(address);
+  if (html !== null) place.insertAdjacentHTML("beforeend", html);
+}
+
+async function onClick(event) {
+  const why = event.target.closest("[data-why]");
+  const copy = event.target.closest("[data-copy]");
+  if (why && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    const place = why.closest("article");
+    const open = place.querySelector(".why-told");
+    if (open) open.remove();
+    else await explain(place, why.getAttribute("href"));
+  } else if (copy) {
+    await navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+    const words = copy.textContent;
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = words; }, COPIED_MS);
+  }
+}
+
+async function onSubmit(event) {
+  if (!event.target.matches("[data-inline]")) return;
+  event.preventDefault();
+  await explain(event.target, addressOf(event.target));
+}
+
+function onInput(event) {
+  const told = event.target.dataset.told;
+  if (told) document.getElementById(told).textContent = `${Number(event.target.value).toLocaleString("en")} tokens`;
+}
+
+function watch(target) {
+  let known = document.getElementById("main").dataset.version;
+  const look = async () => {
+    if (document.visibilityState === "visible") {
+      const answer = await fetch("/live", { credentials: "same-origin" }).catch(() => null);
+      const version = answer && answer.ok ? await answer.text() : known;
+      if (version !== known) await show(wanted, target);
+      known = version;
+    }
+    setTimeout(look, CHECK_MS);
+  };
+  look();
+}
+
+// The heading that is being read is marked in the outline.
+function mark() {
+  const links = new Map();
+  document.querySelectorAll(".outline a").forEach((one) => links.set(decodeURIComponent(one.hash.slice(1)), one));
+  const seen = new IntersectionObserver((entries) => {
+    entries.filter((one) => one.isIntersecting).forEach((one) => {
+      links.forEach((link) => link.classList.toggle("now", link === links.get(one.target.id)));
+    });
+  }, { rootMargin: "-10% 0px -75% 0px" });
+  links.forEach((_, id) => { const heading = document.getElementById(id); if (heading) seen.observe(heading); });
+}
+
+const live = document.querySelector("[data-live]");
+document.querySelectorAll("[data-follow]").forEach(follow);
+document.addEventListener("keydown", onKey);
+document.addEventListener("click", onClick);
+document.addEventListener("submit", onSubmit);
+document.addEventListener("input", onInput);
+load(document);
+mark();
+again(live);
+if (live) watch(live);
