@@ -13,6 +13,7 @@ from tests.processes import (
     INITIALIZE,
     REPOSITORY,
     Process,
+    cache_of,
     clean_environment,
     serve_command,
     serving,
@@ -78,13 +79,14 @@ def test_the_index_is_kept_for_the_next_start(root: Path) -> None:
         server.greet()
         server.call("sage_search", {"query": "clarity"})
         assert server.hang_up() == 0
-    assert any(path.is_file() for path in (root / "cache").rglob("*"))
+    assert any(path.is_file() for path in cache_of(root).rglob("*"))
 
 
 def test_text_leaves_as_utf_8_whatever_the_locale(root: Path) -> None:
     with serving(root, LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii") as server:
         server.greet()
-        content = server.call("sage_get_knowledge", {"layer": "core"})["structuredContent"]
+        asked = {"layer": "core", "timeout_ms": 60_000}
+        content = server.call("sage_get_knowledge", asked)["structuredContent"]
         assert "Über alles: Klarheit 🎉" in content["content"]
 
 
@@ -152,7 +154,16 @@ def test_log_lines_go_to_stderr_with_their_level(root: Path) -> None:
     with serving(root, SAGE_LOG_LEVEL="debug") as server:
         server.greet()
         assert server.hang_up() == 0
-        assert "DEBUG" in server.errors()
+        assert "DEBUG sage.server: serving" in server.errors()
+
+
+def test_what_is_asked_is_logged_at_no_level(root: Path) -> None:
+    with serving(root, SAGE_LOG_LEVEL="debug") as server:
+        server.greet()
+        server.call("sage_search", {"query": "okapi zebra"})
+        server.call("sage_get_knowledge", {"layer": "core", "topic": "okapi"})
+        assert server.hang_up() == 0
+        assert "okapi" not in server.errors()
 
 
 def test_verbose_is_for_a_server_on_stdio_too(root: Path) -> None:

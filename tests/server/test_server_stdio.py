@@ -1,4 +1,4 @@
-"""Every test of the server's contract once more, line by line over the wire of stdio."""
+"""Every test of the server's contract once more, line by line over the transport of stdio."""
 
 import asyncio
 import functools
@@ -15,14 +15,14 @@ from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 
 from sage.knowledge import KnowledgeBase
-from sage.server import create_server, serve_wire
-from sage.wire import Wire
-from tests import test_server
-from tests.test_server import *  # noqa: F403 - the tests and their fixtures
+from sage.server.mcp_server import create_server, serve_transport
+from sage.server.stdio_transport import StdioTransport
+from tests.server import test_mcp_server as test_server
+from tests.server.test_mcp_server import *  # noqa: F403 - the tests and their fixtures
 
 
 class PipeTransport(ClientTransport):
-    """A client at the other end of two pipes; its half of the wire is one like the server's."""
+    """A client at the other end of two pipes; its half is like the server's."""
 
     def __init__(self, knowledge: KnowledgeBase) -> None:
         self._knowledge = knowledge
@@ -35,8 +35,11 @@ class PipeTransport(ClientTransport):
         outgoing, to_wire = anyio.create_memory_object_stream[SessionMessage]()
         (asked, ask), (told, tell) = os.pipe(), os.pipe()
         ends = threading.Event(), threading.Event()
-        server, client = Wire(asked, tell, ends[0].set), Wire(told, ask, ends[1].set)
-        serving = asyncio.create_task(serve_wire(create_server(self._knowledge), server))
+        server, client = (
+            StdioTransport(asked, tell, ends[0].set),
+            StdioTransport(told, ask, ends[1].set),
+        )
+        serving = asyncio.create_task(serve_transport(create_server(self._knowledge), server))
         carrying = asyncio.create_task(client.carry(to_session, to_wire))
         kind = (transport_options or TransportOptions()).session_class
         try:

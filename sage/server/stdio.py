@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sage.deadline import Deadline
 from sage.errors import ConfigError
-from sage.memory import keep_one_arena
+from sage.server.process import isolate_fastmcp, keep_one_arena, set_log_level
 from sage.settings import Settings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
 
 GREETING_MS = 5_000
-# Running calls get a while to be answered (see `wire`); what still runs then is left behind.
+# Running calls get a while to be answered (see `stdio_transport`); what still runs is left behind.
 STOP_SECONDS = 1.75
 
 
@@ -35,42 +35,42 @@ def serve_stdio(settings: Settings) -> NoReturn:
     source, sink = claim_streams()
     by_hand = os.isatty(source)
     configure_logging(settings.log_level)
-    ending = Ending()
-    ending.listen_to_signals()
+    shutdown = Shutdown()
+    shutdown.listen_to_signals()
     keep_one_arena()
+    isolate_fastmcp()
     # What is imported now lives as long as the process: to look for garbage in it is wasted time,
     # a twentieth of the start.
     gc.disable()
 
     from sage.knowledge import open_knowledge
 
+    logging.getLogger("sage.server").debug("serving %s on stdin and stdout", settings.root)
     knowledge = open_knowledge(settings)
     if by_hand:
         print(greeting(knowledge), file=sys.stderr)
     try:
-        _serve(knowledge, source, sink, ending)
+        _serve(knowledge, source, sink, shutdown)
         knowledge.close()
     except Exception:  # the last place that can say why the process ends
         logging.getLogger("sage").exception("the server failed")
-        ending.begin(1)
-    ending.leave()
+        shutdown.begin(1)
+    shutdown.leave()
 
 
-def _serve(knowledge: "KnowledgeBase", source: int, sink: int, ending: "Ending") -> None:
+def _serve(knowledge: "KnowledgeBase", source: int, sink: int, shutdown: "Shutdown") -> None:
     import asyncio
 
-    from sage.server import create_server, serve_wire
-    from sage.wire import Wire
+    from sage.server.mcp_server import create_server, serve_transport
+    from sage.server.stdio_transport import StdioTransport
 
-    async def serve() -> None:
-        wire = Wire(source, sink, on_end=ending.begin)
-        ending.before_leaving(asyncio.get_running_loop(), wire.finish)
+    with asyncio.Runner() as runner:
+        transport = StdioTransport(source, sink, on_end=shutdown.begin)
+        shutdown.before_leaving(runner.get_loop(), transport.finish)
         server = create_server(knowledge)
         gc.freeze()
         gc.enable()
-        await serve_wire(server, wire)
-
-    asyncio.run(serve())
+        runner.run(serve_transport(server, transport))
 
 
 def claim_streams() -> tuple[int, int]:
@@ -103,18 +103,11 @@ def configure_logging(level: str) -> None:
     reconfigure = getattr(sys.stderr, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace")
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=level.upper(),
-        format="%(levelname)s %(name)s: %(message)s",
-        force=True,
-    )
-    if level != "debug":
-        # FastMCP logs a traceback for every resource that a client asks for in vain.
-        logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
+    logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s", force=True)
+    set_log_level(level)
 
 
-class Ending:
+class Shutdown:
     """How the process ends: in order if it can, and in any case soon."""
 
     def __init__(self) -> None:

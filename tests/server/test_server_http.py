@@ -8,12 +8,13 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-from sage.http import TeamServer, addresses_of, bound_sockets, serve_sockets
+from sage.http.auth import Access
+from sage.http.options import HttpOptions
+from sage.http.run import TeamServer, addresses_of, bound_sockets, serve_sockets
+from sage.http.tracing import Tracing
 from sage.knowledge import KnowledgeBase
-from sage.serving import Door, HttpOptions
-from sage.tracing import Tracing
-from tests import test_server
-from tests.test_server import *  # noqa: F403 - the tests and their fixtures
+from tests.server import test_mcp_server as test_server
+from tests.server.test_mcp_server import *  # noqa: F403 - the tests and their fixtures
 
 
 def ask_over_http(
@@ -22,10 +23,10 @@ def ask_over_http(
     async def scenario() -> Any:
         sockets = bound_sockets("127.0.0.1", 0)
         options = HttpOptions()
-        door = Door.at(addresses_of(sockets), options, knowledge.settings)
+        access = Access.at(addresses_of(sockets), options, knowledge.settings)
         ready: asyncio.Future[TeamServer] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(
-            serve_sockets(knowledge, options, door, sockets, ready.set_result, Tracing())
+            serve_sockets(knowledge, options, access, sockets, ready.set_result, Tracing())
         )
         server = await ready
         transport = StreamableHttpTransport(f"http://127.0.0.1:{sockets[0].getsockname()[1]}/mcp")

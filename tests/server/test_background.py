@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sage.desk import Desk
 from sage.knowledge import KnowledgeBase
-from sage.notifications import Audience
-from sage.upkeep import upkeep
+from sage.server.async_knowledge import AsyncKnowledge
+from sage.server.background import background_tasks
+from sage.server.subscriptions import Subscribers
 from tests.conftest import Base
 
 
@@ -28,7 +28,7 @@ class Noted(KnowledgeBase):
 
 @pytest.fixture
 def noted(base: Base, monkeypatch: pytest.MonkeyPatch) -> Noted:
-    monkeypatch.setattr("sage.upkeep.PREPARE_SECONDS", 0.0)
+    monkeypatch.setattr("sage.server.background.PREPARE_SECONDS", 0.0)
     return Noted(base.settings())
 
 
@@ -37,17 +37,17 @@ async def until(claim: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
-def living(noted: Noted, scenario: Callable[[Desk, asyncio.Event], Any]) -> None:
+def living(noted: Noted, scenario: Callable[[AsyncKnowledge, asyncio.Event], Any]) -> None:
     async def live() -> None:
-        desk, met = Desk(noted), asyncio.Event()
-        async with upkeep(desk, Audience(lambda uri: None), met):
-            await scenario(desk, met)
+        async_knowledge, met = AsyncKnowledge(noted), asyncio.Event()
+        async with background_tasks(async_knowledge, Subscribers(lambda uri: None), met):
+            await scenario(async_knowledge, met)
 
     asyncio.run(asyncio.wait_for(live(), 20))
 
 
 def test_the_index_is_made_ready_once_a_client_was_greeted(noted: Noted) -> None:
-    async def scenario(_: Desk, met: asyncio.Event) -> None:
+    async def scenario(_: AsyncKnowledge, met: asyncio.Event) -> None:
         await asyncio.sleep(0.05)
         assert noted.warmed == 0
         met.set()
@@ -59,20 +59,20 @@ def test_the_index_is_made_ready_once_a_client_was_greeted(noted: Noted) -> None
 def test_an_index_that_cannot_be_made_ready_is_logged_and_serving_goes_on(
     noted: Noted, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario(desk: Desk, met: asyncio.Event) -> None:
+    async def scenario(async_knowledge: AsyncKnowledge, met: asyncio.Event) -> None:
         noted.broken = True
         met.set()
         await until(lambda: "the first search tries again" in caplog.text)
-        assert (await desk.call("sage_info", {}))["version"]
+        assert (await async_knowledge.call("sage_info", {}))["version"]
 
     living(noted, scenario)
 
 
 def test_no_thread_is_left_when_the_server_is_gone(noted: Noted) -> None:
-    async def scenario(desk: Desk, _: asyncio.Event) -> None:
-        await desk.call("sage_info", {})
-        await desk.documents()
-        await desk.files()
+    async def scenario(async_knowledge: AsyncKnowledge, _: asyncio.Event) -> None:
+        await async_knowledge.call("sage_info", {})
+        await async_knowledge.documents()
+        await async_knowledge.files()
 
     before = set(threading.enumerate())
     living(noted, scenario)

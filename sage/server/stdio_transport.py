@@ -29,9 +29,8 @@ from mcp_types.jsonrpc import (
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
-logger = logging.getLogger("sage.wire")
+logger = logging.getLogger("sage.stdio")
 
 MAX_LINE_BYTES = 4 * 1024 * 1024
 MAX_UNREAD_LINES = 64
@@ -45,7 +44,7 @@ Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
-class Wire:
+class StdioTransport:
     """One client on two descriptors."""
 
     def __init__(self, source: int, sink: int, on_end: Callable[[], None]) -> None:
@@ -61,7 +60,7 @@ class Wire:
     async def carry(self, incoming: Incoming, outgoing: Outgoing) -> None:
         """Carry messages both ways until the server has nothing more to say."""
         threading.Thread(
-            target=self._read, args=(asyncio.get_running_loop(),), name="sage-wire", daemon=True
+            target=self._read, args=(asyncio.get_running_loop(),), name="sage-stdio", daemon=True
         ).start()
         async with outgoing, anyio.create_task_group() as tasks:
             tasks.start_soon(self._deliver, incoming)
@@ -174,8 +173,8 @@ def refusal_of(line: bytes) -> JSONRPCError:
 def _encoded(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-    except (PydanticSerializationError, UnicodeEncodeError):
-        # Everything is scrubbed before it comes here; this keeps one slip from ending the server.
+    except ValueError:  # of pydantic or of the encoding
+        # Everything is sanitised before it comes here; this keeps one slip from ending the server.
         logger.exception("an answer could not be written")
     error = ErrorData(code=INTERNAL_ERROR, message="INTERNAL: the answer could not be written")
     request = getattr(message, "id", None)

@@ -10,7 +10,7 @@ import pytest
 # how many arenas they lie.
 PROGRAM = """
 import ctypes, sys, threading
-from sage.memory import keep_one_arena
+from sage.server.process import keep_one_arena
 
 if "limited" in sys.argv:
     assert keep_one_arena()

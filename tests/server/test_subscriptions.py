@@ -19,8 +19,8 @@ from mcp_types import (
 )
 
 from sage.knowledge import KnowledgeBase, open_knowledge
-from sage.notifications import Audience
-from sage.server import create_server
+from sage.server.mcp_server import create_server
+from sage.server.subscriptions import Subscribers
 from sage.settings import load_settings
 from tests.processes import write_base
 
@@ -29,8 +29,8 @@ PAGE = "knowledge://practices/testing"
 
 @pytest.fixture
 def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnowledgeBase:
-    monkeypatch.setattr("sage.upkeep.WATCH_SECONDS", 0.01)
-    monkeypatch.setattr("sage.upkeep.WATCH_SHARE", 1.0)
+    monkeypatch.setattr("sage.server.background.WATCH_SECONDS", 0.01)
+    monkeypatch.setattr("sage.server.background.WATCH_SHARE", 1.0)
     root = write_base(tmp_path)
     return open_knowledge(load_settings({"root": root}, {"SAGE_CACHE_DIR": str(tmp_path)}))
 
@@ -105,7 +105,7 @@ def test_nobody_can_subscribe_to_what_is_not_ours(knowledge: KnowledgeBase) -> N
         async with older_client(knowledge) as (client, _):
             await subscribe(client, "file:///etc/passwd")
 
-    with pytest.raises(MCPError, match="NOT_FOUND: no resource has this address"):
+    with pytest.raises(MCPError, match="NOT_FOUND: no resource has this URI"):
         asyncio.run(scenario())
 
 
@@ -143,20 +143,20 @@ def test_a_client_that_listens_gets_what_it_asked_for(knowledge: KnowledgeBase) 
 def test_a_client_that_left_is_no_longer_there(
     knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audience = Audience(lambda uri: None)
-    monkeypatch.setattr("sage.server.Audience", lambda check: audience)
+    subscribers = Subscribers(lambda uri: None)
+    monkeypatch.setattr("sage.server.mcp_server.Subscribers", lambda check: subscribers)
 
     async def scenario() -> None:
         async with older_client(knowledge) as (client, _):
             await client.ping()
-            assert audience.present
-        assert not audience.present
+            assert subscribers.present
+        assert not subscribers.present
 
     asyncio.run(scenario())
 
 
 def test_nobody_is_there_before_somebody_comes() -> None:
-    assert not Audience(lambda uri: None).present
+    assert not Subscribers(lambda uri: None).present
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

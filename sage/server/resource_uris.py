@@ -1,20 +1,19 @@
-"""The address of knowledge as a resource: `knowledge://layer` and `knowledge://layer/topic`."""
+"""The URI of knowledge as a resource: `knowledge://layer` and `knowledge://layer/topic`."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from sage.bounds import ALL_LAYERS
-from sage.documents import topic_of
+from sage.documents.files import SourceFile
 from sage.errors import NotFound
-from sage.files import SourceFile
+from sage.values import ALL_LAYERS
 
 SCHEME = "knowledge://"
 LAYER_TEMPLATE = SCHEME + "{layer}"
 TOPIC_TEMPLATE = SCHEME + "{layer}/{topic*}"
 
 
-class Address(NamedTuple):
+class ResourceUri(NamedTuple):
     """A layer, and a topic in it when there is one."""
 
     layer: str
@@ -22,14 +21,14 @@ class Address(NamedTuple):
 
     @property
     def uri(self) -> str:
-        """The address as a URI; a heading stays readable behind its #."""
+        """The URI as text; a heading stays readable behind its #."""
         path = self.layer if self.topic is None else f"{self.layer}/{self.topic}"
         # A file name may hold what is no character at all; such a page is never listed by name.
         return SCHEME + quote(path, safe="/#", errors="replace")
 
 
-def parse_address(uri: str, layers: Iterable[str]) -> Address:
-    """The address that a URI stands for.
+def parse_uri(uri: str, layers: Iterable[str]) -> ResourceUri:
+    """The layer and topic that a URI stands for.
 
     Raises:
         NotFound: it is not one of ours, or its layer does not exist.
@@ -38,25 +37,25 @@ def parse_address(uri: str, layers: Iterable[str]) -> Address:
     known = {name.casefold(): name for name in (*layers, ALL_LAYERS)}
     if not uri.startswith(SCHEME) or layer.casefold() not in known:
         raise NotFound(
-            f"no resource has this address; addresses are {SCHEME}LAYER and "
+            f"no resource has this URI; URIs are {SCHEME}LAYER and "
             f"{SCHEME}LAYER/TOPIC with the layers {', '.join(known.values())}"
         )
-    return Address(known[layer.casefold()], topic.strip("/") or None)
+    return ResourceUri(known[layer.casefold()], topic.strip("/") or None)
 
 
-def address_of(topic: str) -> Address:
-    """The address of a document from its topic, which begins with its layer."""
+def uri_of(topic: str) -> ResourceUri:
+    """The URI of a document from its topic, which begins with its layer."""
     layer, _, rest = topic.partition("/")
-    return Address(layer, rest)
+    return ResourceUri(layer, rest)
 
 
-def changed_addresses(before: Iterable[SourceFile], after: Iterable[SourceFile]) -> set[str]:
+def changed_uris(before: Iterable[SourceFile], after: Iterable[SourceFile]) -> set[str]:
     """The URIs whose content differs between two listings: documents, their layers, and all."""
     changed = set(before).symmetric_difference(after)
     return {uri for source in changed for uri in _affected(source)}
 
 
 def _affected(source: SourceFile) -> Iterator[str]:
-    yield Address(ALL_LAYERS).uri
-    yield Address(source.layer).uri
-    yield address_of(topic_of(source.path)).uri
+    yield ResourceUri(ALL_LAYERS).uri
+    yield ResourceUri(source.layer).uri
+    yield uri_of(source.topic).uri

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_SUBSCRIPTIONS = 1000
 
 
-class Audience:
+class Subscribers:
     """Everybody who wants to know when the knowledge base changes.
 
     Args:

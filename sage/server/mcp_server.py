@@ -1,31 +1,16 @@
 """FastMCP's home: a server over a ready knowledge base, whatever the transport.
 
-Turns tools, documents and the prompt into MCP, and errors into the lines a client reads. The
-work is done elsewhere: `tools` says what there is, `desk` does it, `scrub` decides what leaves.
+Turns tools, documents and prompts into MCP, and errors into the lines a client reads. The
+work is done elsewhere: `tools` says what there is, `async_knowledge` does it, `sanitize` decides
+what leaves. FastMCP reads its settings when it is imported: see `process.isolate_fastmcp`.
 """
 
 import asyncio
 import contextlib
-import json
-import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-# FastMCP reads its settings when it is imported. Left alone, a `.env` in whatever directory a host
-# starts us in, or a stray variable, turns the server into another one or keeps it from starting.
-for _name in [name for name in os.environ if name.startswith("FASTMCP_")]:
-    del os.environ[_name]
-os.environ["FASTMCP_ENV_FILE"] = os.devnull
-os.environ["FASTMCP_LOG_ENABLED"] = "false"
-os.environ["FASTMCP_CHECK_FOR_UPDATES"] = "off"
-# It also wants a home folder to exist, which the user of a container may not have.
-try:
-    Path.home()
-except RuntimeError:
-    os.environ["HOME"] = os.sep
-
-# ruff: noqa: ARG002, E402 - FastMCP passes call_next by name; imports must follow the lines above
+# ruff: noqa: ARG002 - FastMCP passes call_next by name
 import anyio
 import mcp_types
 from fastmcp import FastMCP
@@ -44,20 +29,21 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from sage import __version__
-from sage.addresses import LAYER_TEMPLATE, TOPIC_TEMPLATE, address_of, parse_address
-from sage.arguments import input_schema
-from sage.bounds import ALL_LAYERS
-from sage.desk import Desk, error_line, matching
-from sage.documents import Document
-from sage.errors import ConfigError, InvalidInput, NotFound
+from sage.documents.document import Document
+from sage.errors import InvalidInput, NotFound
 from sage.knowledge import KnowledgeBase
-from sage.notifications import Audience
-from sage.outputs import answer_schema
-from sage.prompts import TASK_PROMPT, instructions, prompt_arguments
-from sage.scrub import clean, clean_value
-from sage.tools import Tool
-from sage.upkeep import upkeep
-from sage.wire import Wire
+from sage.sanitize import clean, clean_value
+from sage.server.async_knowledge import AsyncKnowledge, error_line, matching
+from sage.server.background import background_tasks
+from sage.server.process import is_isolated
+from sage.server.prompts import Prompt as PromptWords
+from sage.server.prompts import instructions
+from sage.server.resource_uris import LAYER_TEMPLATE, TOPIC_TEMPLATE, parse_uri, uri_of
+from sage.server.schemas import answer_schema, input_schema
+from sage.server.stdio_transport import StdioTransport
+from sage.server.subscriptions import Subscribers
+from sage.server.tools import Tool
+from sage.values import ALL_LAYERS
 
 Context = MiddlewareContext[Any]
 Next = CallNext[Any, Any]
@@ -69,33 +55,43 @@ MARKDOWN = "text/markdown"
 PAGE_SIZE = 1_000
 
 
-def create_server(knowledge: KnowledgeBase) -> FastMCP:
-    """A server of the four tools, the resources and the prompt, ready for any transport."""
-    desk = Desk(knowledge)
-    audience = Audience(lambda uri: _check_uri(uri, desk))
-    met = asyncio.Event()
+def create_server(
+    knowledge: KnowledgeBase, async_knowledge: AsyncKnowledge | None = None
+) -> FastMCP:
+    """A server of the four tools, the resources and the prompts, ready for any transport.
+
+    Args:
+        async_knowledge: the same knowledge base, where others ask it beside the server.
+    """
+    if not is_isolated():
+        raise RuntimeError(
+            "call sage.server.process.isolate_fastmcp before this module is imported"
+        )
+    async_knowledge = async_knowledge or AsyncKnowledge(knowledge)
+    subscribers = Subscribers(lambda uri: _check_uri(uri, async_knowledge))
+    greeted = asyncio.Event()
     server: FastMCP = FastMCP(
         name="sage",
-        instructions=instructions(desk.layers, None),
+        instructions=instructions(async_knowledge.layers, None),
         version=__version__,
-        lifespan=lambda _: upkeep(desk, audience, met),
-        middleware=[_Answers(desk, met)],
+        lifespan=lambda _: background_tasks(async_knowledge, subscribers, greeted),
+        middleware=[_KnowledgeMiddleware(async_knowledge, greeted)],
         mask_error_details=True,
         dereference_schemas=False,
     )
-    server.add_completion_handler(_completions(desk))
+    server.add_completion_handler(_completions(async_knowledge))
     lowlevel = server._mcp_server
     lowlevel.notification_options = NotificationOptions(resources_changed=True)
     lowlevel.add_request_handler(
-        "resources/list", mcp_types.PaginatedRequestParams, _list_resources(desk)
+        "resources/list", mcp_types.PaginatedRequestParams, _list_resources(async_knowledge)
     )
-    lowlevel.middleware.insert(0, _scrub)
-    audience.attach(lowlevel)
+    lowlevel.middleware.insert(0, _sanitize)
+    subscribers.attach(lowlevel)
     return server
 
 
-async def serve_wire(server: FastMCP, wire: Wire) -> None:
-    """Serve the one client at the end of a wire until either is done.
+async def serve_transport(server: FastMCP, transport: StdioTransport) -> None:
+    """Serve the one client of a transport until either is done.
 
     FastMCP's own stdio transport reads in threads that cannot be cancelled: a signal does not
     end it, and the end of input waits for whatever runs.
@@ -106,22 +102,22 @@ async def serve_wire(server: FastMCP, wire: Wire) -> None:
     token = set_transport("stdio")
     try:
         async with server._lifespan_manager(), anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.carry, to_server, to_client)
+            tasks.start_soon(transport.carry, to_server, to_client)
             await lowlevel.run(incoming, outgoing, lowlevel.create_initialization_options())
     finally:
         reset_transport(token)
 
 
-class _Answers(Middleware):
-    """Answers every request from the desk, before FastMCP looks for components of its own.
+class _KnowledgeMiddleware(Middleware):
+    """Answers every request itself, before FastMCP looks for components of its own.
 
     That search consults visibility rules of the session, which we do not have, in a store whose
     import alone would take a seventh of a cold start.
     """
 
-    def __init__(self, desk: Desk, met: asyncio.Event) -> None:
-        self._desk = desk
-        self._met = met
+    def __init__(self, async_knowledge: AsyncKnowledge, greeted: asyncio.Event) -> None:
+        self._knowledge = async_knowledge
+        self._has_greeted = greeted
 
     async def on_initialize(self, context: Context, call_next: Next) -> Any:
         return await self._greeted(await call_next(context))
@@ -130,17 +126,17 @@ class _Answers(Middleware):
         return await self._greeted(await call_next(context))
 
     async def on_list_tools(self, context: Context, call_next: Next) -> Sequence[FastMCPTool]:
-        return [_shown_tool(tool) for tool in self._desk.tools.values()]
+        return [_shown_tool(tool) for tool in self._knowledge.tools.values()]
 
     async def on_call_tool(self, context: Context, call_next: Next) -> ToolResult:
         name = context.message.name
         try:
-            answer = await self._desk.call(name, context.message.arguments or {})
+            given = context.message.arguments or {}
+            answer, text = await self._knowledge.call_and(name, given, lambda *both: both)
         except Exception as error:  # the edge: a bug becomes INTERNAL and a line in the log
             text = error_line(error, name)
             return ToolResult(content=[_text(text)], is_error=True)
         # Hosts show a model the one or the other: both are the same complete object.
-        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
         return ToolResult(content=[_text(text)], structured_content=answer)
 
     async def on_list_resource_templates(
@@ -154,26 +150,24 @@ class _Answers(Middleware):
     async def on_read_resource(self, context: Context, call_next: Next) -> ResourceResult:
         uri = str(context.message.uri)
         with _protocol_errors({"uri": uri}):
-            address = parse_address(uri, self._desk.layers)
-            text = await self._desk.read(address)
+            text = await self._knowledge.read(parse_uri(uri, self._knowledge.layers))
             return ResourceResult([ResourceContent(text, mime_type=MARKDOWN)])
 
     async def on_list_prompts(self, context: Context, call_next: Next) -> Sequence[Prompt]:
-        return [_shown_prompt(self._desk.task_types)]
+        return [_shown_prompt(prompt) for prompt in self._knowledge.prompts.values()]
 
     async def on_get_prompt(self, context: Context, call_next: Next) -> PromptResult:
         with _protocol_errors():
-            if context.message.name != TASK_PROMPT:
-                raise NotFound(f"there is no such prompt; the prompt is {TASK_PROMPT}")
-            return PromptResult(await self._desk.prompt(context.message.arguments or {}))
+            asked = context.message
+            return PromptResult(await self._knowledge.prompt(asked.name, asked.arguments or {}))
 
     async def _greeted(self, result: Any) -> Any:
-        self._met.set()
-        text = instructions(self._desk.layers, await self._desk.counts())
+        self._has_greeted.set()
+        text = instructions(self._knowledge.layers, await self._knowledge.counts())
         return result.model_copy(update={"instructions": text})
 
 
-def _list_resources(desk: Desk) -> ListResources:
+def _list_resources(async_knowledge: AsyncKnowledge) -> ListResources:
     """Lists documents page by page; a base of a hundred thousand is never loaded for a list."""
 
     async def listed(
@@ -181,7 +175,7 @@ def _list_resources(desk: Desk) -> ListResources:
     ) -> mcp_types.ListResourcesResult:
         with _protocol_errors():
             start = _position(params.cursor)
-            documents, more = await desk.page(start, PAGE_SIZE)
+            documents, more = await async_knowledge.page(start, PAGE_SIZE)
             return mcp_types.ListResourcesResult(
                 resources=[_shown_page(document) for document in documents],
                 next_cursor=str(start + PAGE_SIZE) if more else None,
@@ -190,7 +184,7 @@ def _list_resources(desk: Desk) -> ListResources:
     return listed
 
 
-def _completions(desk: Desk) -> CompletionHandler:
+def _completions(async_knowledge: AsyncKnowledge) -> CompletionHandler:
     async def complete(
         _: CompletionReference,
         argument: mcp_types.CompletionArgument,
@@ -198,13 +192,14 @@ def _completions(desk: Desk) -> CompletionHandler:
     ) -> list[str]:
         given = (context and context.arguments) or {}
         with _protocol_errors():
-            values = await desk.suggestions(argument.name, given.get("layer", ALL_LAYERS))
+            layer = given.get("layer", ALL_LAYERS)
+            values = await async_knowledge.suggestions(argument.name, layer)
         return matching(values, argument.value)
 
     return complete
 
 
-async def _scrub(ctx: ServerRequestContext[Any, Any], call_next: RawNext) -> HandlerResult:
+async def _sanitize(ctx: ServerRequestContext[Any, Any], call_next: RawNext) -> HandlerResult:
     """The outermost layer: no string leaves that breaks or deceives a client."""
     try:
         result = await call_next(ctx)
@@ -259,7 +254,7 @@ def _shown_tool(tool: Tool) -> FastMCPTool:
         title=tool.title,
         description=tool.description,
         parameters=input_schema(tool.arguments),
-        output_schema=answer_schema(tool.answer),
+        output_schema=answer_schema(tool.answer, tool.described),
         annotations=mcp_types.ToolAnnotations(
             read_only_hint=True, idempotent_hint=True, open_world_hint=False
         ),
@@ -269,7 +264,7 @@ def _shown_tool(tool: Tool) -> FastMCPTool:
 
 def _shown_page(document: Document) -> mcp_types.Resource:
     return mcp_types.Resource(
-        uri=address_of(document.topic).uri,
+        uri=uri_of(document.topic).uri,
         name=document.topic,
         title=document.title,
         description=document.summary or None,
@@ -278,9 +273,9 @@ def _shown_page(document: Document) -> mcp_types.Resource:
     )
 
 
-def _check_uri(uri: str, desk: Desk) -> None:
+def _check_uri(uri: str, async_knowledge: AsyncKnowledge) -> None:
     with _protocol_errors({"uri": uri}):
-        parse_address(uri, desk.layers)
+        parse_uri(uri, async_knowledge.layers)
 
 
 def _position(cursor: str | None) -> int:
@@ -297,14 +292,14 @@ def _shown_template(uri: str, name: str, description: str) -> ResourceTemplate:
     )
 
 
-def _shown_prompt(task_types: tuple[str, ...]) -> Prompt:
+def _shown_prompt(prompt: PromptWords) -> Prompt:
     return _Prompt(
-        name=TASK_PROMPT,
-        title="Start a task with team knowledge",
-        description="The team's knowledge for a kind of task, ready to work from.",
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
         arguments=[
             PromptArgument(name=one.name, description=one.doc, required=one.required)
-            for one in prompt_arguments(task_types)
+            for one in prompt.arguments
         ],
     )
 
@@ -316,29 +311,3 @@ def _text(text: str) -> mcp_types.TextContent:
 def lowlevel_of(server: FastMCP) -> Server[Any]:
     """The protocol's own server below, for a transport that FastMCP does not have."""
     return server._mcp_server
-
-
-def jwt_claims(
-    *, issuer: str, audience: str, jwks_uri: str | None, public_key: str | None, algorithm: str
-) -> Callable[[str], Awaitable[Mapping[str, object] | None]]:
-    """A check of tokens that an issuer signed for an audience: their claims, or None."""
-    # Only a server behind single sign-on pays for the import of its cryptography.
-    from fastmcp.server.auth.providers.jwt import JWTVerifier
-
-    try:
-        verifier = JWTVerifier(
-            issuer=issuer,
-            audience=audience,
-            jwks_uri=jwks_uri,
-            public_key=public_key,
-            algorithm=algorithm,
-        )
-    except ValueError as error:
-        raise ConfigError(f"single sign-on: {error}") from error
-
-    async def claims(token: str) -> Mapping[str, object] | None:
-        access = await verifier.verify_token(token)
-        # A token without an end would be good for ever, whatever becomes of its bearer.
-        return access.claims if access is not None and "exp" in access.claims else None
-
-    return claims

@@ -1,17 +1,25 @@
-"""What a tool takes: one declaration gives the schema that a client sees and the check of a call.
+"""What a tool takes and what it answers, as JSON schemas that cannot drift from the code.
 
-Nothing is coerced: the text "3" is not the number 3. A null stands for an argument left out.
+One declaration of an argument gives the schema that a client sees and the check of a call. Nothing
+is coerced: the text "3" is not the number 3. A null stands for an argument left out. The schema of
+an answer is read from its type.
 """
 
 import json
+import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NotRequired, get_args, get_origin, get_type_hints
 
-from sage.errors import InvalidInput
-from sage.schema import nearest
+from sage.errors import InvalidInput, did_you_mean
+from sage.values import Values
+
+# Every host carries the schemas in each conversation: two levels of an answer are described, and
+# what lies deeper, or is there only sometimes, is only named by its kind.
+DEPTH = 2
 
 _MAX_SHOWN = 60
+_SCALARS = {str: "string", bool: "boolean", int: "integer", float: "number", types.NoneType: "null"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +41,9 @@ class Argument:
         return self.default is ...
 
     @property
-    def expected(self) -> str:
-        """The allowed values, in words."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        if self.kind == "integer":
-            return f"a whole number {self._range}"
-        if self.kind == "array":
-            return f"a list of at most {self.maximum} texts"
-        return f"text of at most {self.max_length} characters" if self.max_length else "text"
-
-    @property
-    def _range(self) -> str:
-        if self.maximum is None:
-            return f"of at least {self.minimum}"
-        return f"from {self.minimum} to {self.maximum}"
+    def values(self) -> Values:
+        most = self.maximum if self.max_length is None else self.max_length
+        return Values(self.kind, self.minimum, most, self.choices)
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the value."""
@@ -73,28 +69,11 @@ class Argument:
         """
         if self.kind == "integer" and isinstance(value, float) and value.is_integer():
             value = int(value)
-        if not self._allows(value):
-            close = nearest(value.casefold(), self.choices) if isinstance(value, str) else ""
-            raise InvalidInput(f"{self.name} must be {self.expected}, not {shown(value)}{close}")
-        return tuple(value) if self.kind == "array" else value
-
-    def _allows(self, value: Any) -> bool:
-        if self.choices:
-            return isinstance(value, str) and value in self.choices
-        if self.kind == "integer":
-            return isinstance(value, int) and not isinstance(value, bool) and self._within(value)
-        if self.kind == "array":
-            return (
-                isinstance(value, list)
-                and self._within(len(value))
-                and all(isinstance(part, str) for part in value)
-            )
-        return isinstance(value, str) and (not self.max_length or len(value) <= self.max_length)
-
-    def _within(self, number: int) -> bool:
-        return (self.minimum is None or number >= self.minimum) and (
-            self.maximum is None or number <= self.maximum
-        )
+        if not self.values.allows(value):
+            close = did_you_mean(value.casefold(), self.choices) if isinstance(value, str) else ""
+            expected = self.values.expected
+            raise InvalidInput(f"{self.name} must be {expected}, not {shown(value)}{close}")
+        return self.values.checked(value)
 
 
 def input_schema(arguments: Sequence[Argument]) -> dict[str, Any]:
@@ -131,10 +110,49 @@ def _value(argument: Argument, value: Any) -> Any:
     if value is not None:
         return argument.checked(value)
     if argument.required:
-        raise InvalidInput(f"{argument.name} is missing; it must be {argument.expected}")
+        raise InvalidInput(f"{argument.name} is missing; it must be {argument.values.expected}")
     return argument.default
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
     takes = "it takes " + ", ".join(known) if known else "the call takes no arguments"
-    return f"there is no argument {shown(name)}{nearest(name[:_MAX_SHOWN], known)} ({takes})"
+    return f"there is no argument {shown(name)}{did_you_mean(name[:_MAX_SHOWN], known)} ({takes})"
+
+
+def answer_schema(answer: type, depth: int = DEPTH) -> dict[str, Any]:
+    """The schema of a TypedDict, so many levels of it."""
+    schema = _object_schema(answer, depth)
+    hints = get_type_hints(answer)
+    required: frozenset[str] = getattr(answer, "__required_keys__", frozenset())
+    return schema | {"required": [name for name in hints if name in required]}
+
+
+def _schema(kind: Any, depth: int) -> dict[str, Any]:
+    if kind in _SCALARS:
+        return {"type": _SCALARS[kind]}
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is NotRequired:
+        return _schema(parts[0], 0)
+    if origin is Literal:
+        return {"type": "string", "enum": list(parts)}
+    if origin is list and not depth:
+        return {"type": "array"}
+    if origin is list:
+        items = _schema(parts[0], depth)
+        return (
+            {"type": "array", "items": items} if items != {"type": "object"} else {"type": "array"}
+        )
+    if origin is types.UnionType:
+        return {"type": [_SCALARS[part] for part in parts]}
+    return _object_schema(kind, depth)
+
+
+def _object_schema(kind: Any, depth: int) -> dict[str, Any]:
+    if not depth:
+        return {"type": "object"}
+    hints = get_type_hints(kind, include_extras=True)
+    if depth < DEPTH:
+        # What an inner object holds only sometimes is described in words, where it matters.
+        hints = {name: hint for name, hint in hints.items() if get_origin(hint) is not NotRequired}
+    properties = {name: _schema(hint, depth - 1) for name, hint in hints.items()}
+    return {"type": "object", "properties": properties}

@@ -15,15 +15,15 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCResponse
 
-from sage import wire
-from sage.wire import Wire, read_lines, refusal_of
+from sage.server import stdio_transport as transport
+from sage.server.stdio_transport import StdioTransport, read_lines, refusal_of
 
 
 @dataclass
 class Ends:
-    """The client's and the server's end of a wire."""
+    """The client's and the server's end of a transport."""
 
-    wire: Wire
+    transport: StdioTransport
     to_wire: int
     from_wire: int
     received: MemoryObjectReceiveStream[SessionMessage | Exception]
@@ -56,7 +56,7 @@ async def connected() -> AsyncIterator[Ends]:
     answers, to_client = anyio.create_memory_object_stream[SessionMessage](100)
     ended = threading.Event()
     ends = Ends(
-        Wire(wire_in, wire_out, ended.set),
+        StdioTransport(wire_in, wire_out, ended.set),
         client_out,
         client_in,
         received,
@@ -64,7 +64,7 @@ async def connected() -> AsyncIterator[Ends]:
         ended,
     )
     async with received, anyio.create_task_group() as tasks:
-        tasks.start_soon(ends.wire.carry, to_server, to_client)
+        tasks.start_soon(ends.transport.carry, to_server, to_client)
         yield ends
         await answers.aclose()
     # The reader is a thread of its own: a descriptor must not be given away under it.
@@ -146,7 +146,7 @@ def test_after_the_client_hangs_up_a_running_call_is_still_answered() -> None:
 
 
 def test_a_call_that_never_ends_does_not_hold_up_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "DRAIN_SECONDS", 0.01)
+    monkeypatch.setattr(transport, "DRAIN_SECONDS", 0.01)
 
     async def scenario(ends: Ends) -> None:
         ends.say(request(1))
@@ -170,14 +170,14 @@ def test_a_subscription_and_a_cancelled_call_are_not_waited_for() -> None:
         ends.hang_up()
         for _ in range(3):
             await ends.received.receive()
-        with pytest.raises(anyio.EndOfStream), anyio.fail_after(wire.DRAIN_SECONDS / 2):
+        with pytest.raises(anyio.EndOfStream), anyio.fail_after(transport.DRAIN_SECONDS / 2):
             await ends.received.receive()
 
     over(scenario)
 
 
 def test_no_more_requests_are_taken_in_than_can_be_pending(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "MAX_PENDING", 2)
+    monkeypatch.setattr(transport, "MAX_PENDING", 2)
 
     async def scenario(ends: Ends) -> None:
         ends.say(*(request(number) for number in range(1, 4)))
@@ -191,16 +191,16 @@ def test_no_more_requests_are_taken_in_than_can_be_pending(monkeypatch: pytest.M
         third = await ends.received.receive()
         assert isinstance(third, SessionMessage)
         assert third.message.model_dump()["id"] == 3
-        ends.wire.finish()
+        ends.transport.finish()
         ends.hang_up()
 
-    monkeypatch.setattr(wire, "DRAIN_SECONDS", 0.01)
+    monkeypatch.setattr(transport, "DRAIN_SECONDS", 0.01)
     over(scenario)
 
 
 def test_more_lines_pass_than_may_wait_unread() -> None:
     async def scenario(ends: Ends) -> None:
-        for number in range(3 * wire.MAX_UNREAD_LINES):
+        for number in range(3 * transport.MAX_UNREAD_LINES):
             ends.say(request(number))
             await ends.received.receive()
             await ends.answer(number, {})
@@ -245,7 +245,7 @@ def test_lines_are_cut_from_blocks_however_they_arrive(tmp_path: Any) -> None:
 def test_a_line_beyond_the_limit_is_dropped_and_named(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wire, "MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr(transport, "MAX_LINE_BYTES", 100_000)
     stream = tmp_path / "lines"
     stream.write_bytes(b"a\n" + b"x" * 300_000 + b"\nb\n" + b"y" * 300_000)
     descriptor = os.open(stream, os.O_RDONLY)

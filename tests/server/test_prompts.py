@@ -1,6 +1,6 @@
 """The words that the server speaks itself."""
 
-from sage.prompts import instructions, prompt_arguments, task_prompt
+from sage.server.prompts import instructions, prompt_arguments, task_prompt
 
 LAYERS = ("core", "practices")
 
@@ -10,6 +10,10 @@ def test_the_instructions_name_layers_counts_and_every_tool() -> None:
     assert "core (3), practices (0)" in text
     for tool in ("sage_get_context", "sage_search", "sage_get_knowledge", "sage_info"):
         assert tool in text
+
+
+def test_the_instructions_say_how_what_was_learned_is_kept() -> None:
+    assert 'draft it with `sage note "…"' in instructions(LAYERS, None)
 
 
 def test_the_instructions_do_without_counts() -> None:

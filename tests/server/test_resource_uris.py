@@ -2,9 +2,9 @@
 
 import pytest
 
-from sage.addresses import Address, address_of, changed_addresses, parse_address
+from sage.documents.files import SourceFile, Stamp
 from sage.errors import NotFound
-from sage.files import SourceFile, Stamp
+from sage.server.resource_uris import ResourceUri, changed_uris, parse_uri, uri_of
 
 LAYERS = ("core", "practices")
 
@@ -23,7 +23,7 @@ LAYERS = ("core", "practices")
     ],
 )
 def test_an_address_is_a_layer_and_a_topic(uri: str, layer: str, topic: str | None) -> None:
-    assert parse_address(uri, LAYERS) == Address(layer, topic)
+    assert parse_uri(uri, LAYERS) == ResourceUri(layer, topic)
 
 
 @pytest.mark.parametrize(
@@ -31,26 +31,26 @@ def test_an_address_is_a_layer_and_a_topic(uri: str, layer: str, topic: str | No
 )
 def test_any_other_address_is_not_found_and_the_forms_are_named(uri: str) -> None:
     with pytest.raises(NotFound, match="knowledge://LAYER/TOPIC with the layers core, practices"):
-        parse_address(uri, LAYERS)
+        parse_uri(uri, LAYERS)
 
 
 @pytest.mark.parametrize("topic", ["core/a", "core/ü b/c%d", "practices/x#y", "practices/日本/?q"])
 def test_the_uri_of_a_topic_leads_back_to_it(topic: str) -> None:
-    address = address_of(topic)
-    assert parse_address(address.uri, LAYERS) == address
+    address = uri_of(topic)
+    assert parse_uri(address.uri, LAYERS) == address
 
 
 def test_an_undecodable_name_still_has_an_address() -> None:
-    assert Address("core", "\udcff").uri == "knowledge://core/%3F"
+    assert ResourceUri("core", "\udcff").uri == "knowledge://core/%3F"
 
 
 def test_a_change_touches_the_document_its_layer_and_all() -> None:
     kept = SourceFile(".knowledge/core/kept.md", "core", Stamp(1, 1, 1, 1))
     old = SourceFile(".knowledge/practices/a/b.md", "practices", Stamp(2, 1, 1, 1))
     new = old._replace(stamp=Stamp(2, 2, 2, 2))
-    assert changed_addresses([kept, old], [kept, new]) == {
+    assert changed_uris([kept, old], [kept, new]) == {
         "knowledge://all",
         "knowledge://practices",
         "knowledge://practices/a/b",
     }
-    assert changed_addresses([kept], [kept]) == set()
+    assert changed_uris([kept], [kept]) == set()
