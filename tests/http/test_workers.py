@@ -1,0 +1,144 @@
+"""Several processes behind one port."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sage.errors import ConfigError
+from sage.http.limits import Limits
+from sage.http.metrics import Counter, Histogram, added_up, gauge, rendered
+from sage.http.token_file import TokenFile
+from sage.http.workers import SharedMemory, Siblings, divided
+from tests.httpkit import Client, Process, serving, wait_until_ready, write_base
+
+PATIENCE = 120
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_base(tmp_path / "repo")
+
+
+def until(happens: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def workers_of(process: Process) -> list[int]:
+    parent = process.popen.pid
+    return [int(one) for one in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def metric(client: Client, line: str, *headers: str) -> bool:
+    with contextlib.suppress(ConnectionError):
+        return line in client.get("/metrics", *headers).body.decode().splitlines()
+    return False
+
+
+def asked(client: Client, query: str) -> bool:
+    """Whether a search is answered; one that a dying worker had accepted is asked again."""
+    with contextlib.suppress(ConnectionError):
+        return "structuredContent" in client.call("sage_search", {"query": query})
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+def test_two_workers_are_one_server_and_one_that_dies_is_replaced(root: Path) -> None:
+    with Process(root, "--workers", "2") as process:
+        client = Client(process.port)
+        wait_until_ready(client)
+        until(lambda: metric(client, "sage_workers 2"))
+        for number in range(20):
+            assert asked(client, f"walrus {number}")
+        answered = 'sage_calls_total{tool="sage_search",outcome="ok"} 20'
+        until(lambda: metric(client, answered))
+        before = workers_of(process)
+        os.kill(before[0], signal.SIGKILL)
+        process.line("a worker ended and is replaced")
+        until(lambda: asked(client, "walrus"))
+        until(lambda: metric(client, "sage_workers 2"))
+        after = workers_of(process)
+        assert len(after) == 2
+        assert before[0] not in after
+        # What the dead one had counted still counts.
+        until(lambda: metric(client, 'sage_calls_total{tool="sage_search",outcome="ok"} 21'))
+        assert process.stop() == 0
+    assert process.lines[-1]["message"] == "ended"
+
+
+def test_a_token_that_is_revoked_is_revoked_in_every_worker(root: Path, tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    good = f"Authorization: Bearer {tokens.create('ci')}"
+    stays = f"Authorization: Bearer {tokens.create('stays')}"
+    flags = ("--workers", "2", "--require-token", "--tokens", str(tokens.path))
+    with Process(root, *flags) as process:
+        client = Client(process.port)
+        wait_until_ready(client)
+        until(lambda: metric(client, "sage_workers 2", stays))
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        assert {client.post(ping, good).status for _ in range(8)} == {200}
+        tokens.revoke("ci")
+        assert {client.post(ping, good).status for _ in range(8)} == {401}
+        assert process.stop() == 0
+
+
+def test_the_page_of_a_worker_holds_what_all_of_them_counted() -> None:
+    memory = SharedMemory(2)
+    first, second = (page(calls, ready=1) for calls in (3, 4))
+    memory.publish(0, first)
+    memory.publish(1, second)
+    assert b'calls{tool="a"} 7' in Siblings(memory, 0).added_up(first)
+    memory.retire(1)
+    shown = Siblings(memory, 0).added_up(first)
+    assert b'calls{tool="a"} 7' in shown
+    assert b"sage_streams 5\n" in shown  # of those who live
+    assert b"sage_ready 1\n" in shown
+    memory.publish(1, page(10, ready=0))
+    assert b'calls{tool="a"} 17' in Siblings(memory, 0).added_up(first)
+
+
+def page(calls: int, ready: int) -> bytes:
+    counter, seconds = Counter("calls", "Calls.", ("tool",)), Histogram("took", "Seconds.")
+    counter.add("a", by=calls)
+    seconds.observe(0.2)
+    gauges = [gauge("sage_streams", "Streams.", 5), gauge("sage_ready", "Ready.", ready)]
+    return rendered([counter.lines(), seconds.lines(), *gauges])
+
+
+def test_pages_are_added_line_by_line() -> None:
+    both = added_up([page(1, 1), page(2, 0)])
+    assert b'took_bucket{le="+Inf"} 2' in both
+    assert b"took_sum 0.4" in both
+    assert b"sage_streams 10" in both
+    assert both.count(b"# HELP calls") == 1
+    assert added_up([b"", page(2, 0)], only_counters=True).count(b"sage_ready") == 2  # its head
+
+
+def test_a_page_that_is_being_written_is_not_read() -> None:
+    memory = SharedMemory(1)
+    memory.publish(0, b"whole")
+    memory._pages[8:9] = b"W"
+    assert memory.page(0) == b""
+    memory.publish(0, b"x" * 10**6)
+    assert memory.page(0) == b""
+
+
+def test_limits_are_divided_and_rates_are_not() -> None:
+    part = divided(Limits(), 3)
+    assert (part.running, part.streams, part.connections) == (3, 86, 683)
+    assert (part.token_rate, part.answer_bytes) == (Limits().token_rate, Limits().answer_bytes)
+
+
+def test_people_who_look_need_one_process(root: Path) -> None:
+    with Process(root, "--workers", "2", "--page") as process:
+        assert process.popen.wait(PATIENCE) == 4
+    assert any("leave out --workers" in line["message"] for line in process.lines)
+    with pytest.raises(ConfigError), serving(root, require_token=True, workers=2):
+        pass
