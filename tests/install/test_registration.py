@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from sage import jsonedit
-from sage.clients import Client, clients, find_client
-from sage.errors import ConfigError, InvalidInput
-from sage.registration import (
-    Server,
+from sage.errors import ConfigError
+from sage.install import json_edit
+from sage.install.backups import Backups
+from sage.install.clients import Client, ServerList, clients, find_client
+from sage.install.entries import Server, server_for
+from sage.install.registration import (
     carry_out,
-    is_ours,
+    free_name,
     plan_install,
     plan_uninstall,
     registered,
-    server_for,
 )
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -72,11 +72,25 @@ def read(client: Client, file: Path) -> dict[str, Any]:
     text = file.read_bytes().decode("utf-8-sig")
     if client.notation == "toml":
         return tomllib.loads(text)
-    return jsonedit.load_json(text, client.notation)
+    return json_edit.load_json(text, client.notation)
 
 
-def install(client: Client, file: Path, server: Server = SERVER) -> None:
-    carry_out(plan_install(client, file, server), NOW)
+def servers(client: Client, file: Path, root: Path = ROOT, scope: str = "user") -> ServerList:
+    return ServerList(client, scope, file, (client.holder,), root)
+
+
+def backups(file: Path) -> Backups:
+    return Backups(file.parent / "cache of the test")
+
+
+def install(client: Client, file: Path, server: Server = SERVER, root: Path = ROOT) -> None:
+    carry_out(plan_install(servers(client, file, root), server), backups(file), NOW)
+
+
+def uninstall(client: Client, file: Path, *names: str) -> None:
+    known = backups(file).original(file)
+    plan = plan_uninstall(servers(client, file), names or ("sage",), known)
+    carry_out(plan, backups(file), NOW)
 
 
 def is_kept(before: bytes, after: bytes) -> bool:
@@ -102,7 +116,7 @@ def test_a_lived_in_file_gains_one_server_and_loses_it_again(
     new = read(client, file)
     assert new[client.holder].pop("sage") == SERVER.fields(client)
     assert repr(new) == repr(old)
-    carry_out(plan_uninstall(client, file), NOW)
+    uninstall(client, file)
     assert file.read_bytes() == before
 
 
@@ -111,7 +125,7 @@ def test_a_second_install_changes_nothing(client: Client, tmp_path: Path) -> Non
     file = tmp_path / "config"
     file.write_text(real_text(client), "utf-8")
     install(client, file)
-    assert not plan_install(client, file, SERVER).changes
+    assert not plan_install(servers(client, file), SERVER).changes
 
 
 @EVERY
@@ -145,7 +159,7 @@ def test_odd_formatting_is_kept(client: Client, text: str, tmp_path: Path) -> No
 def test_a_moved_root_changes_the_arguments_only(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_text(real_text(client), "utf-8")
-    install(client, file, server_for(Path("/old"), interpreter=SERVER.command))
+    install(client, file, server_for(Path("/old"), interpreter=SERVER.command), Path("/old"))
     before = file.read_bytes()
     install(client, file)
     assert file.read_bytes() == before.replace(b"/old", b"/repos/my team")
@@ -181,9 +195,9 @@ def test_what_cannot_be_parsed_is_refused_and_untouched(
     file.write_text(text.replace("HOLDER", client.holder), "utf-8")
     before = file.read_bytes()
     with pytest.raises(ConfigError, match="cannot be parsed"):
-        plan_install(client, file, SERVER)
+        plan_install(servers(client, file), SERVER)
     with pytest.raises(ConfigError, match="cannot be parsed"):
-        plan_uninstall(client, file)
+        plan_uninstall(servers(client, file), ["sage"])
     assert file.read_bytes() == before
 
 
@@ -193,7 +207,7 @@ def test_servers_that_are_no_object_are_refused(client: Client, value: str, tmp_
     file = tmp_path / "config"
     file.write_text(f'{{"{client.holder}": {value}}}', "utf-8")
     with pytest.raises(ConfigError, match=f"{client.holder} is"):
-        plan_install(client, file, SERVER)
+        plan_install(servers(client, file), SERVER)
 
 
 @EVERY
@@ -201,7 +215,7 @@ def test_text_that_is_not_utf8_is_refused(client: Client, tmp_path: Path) -> Non
     file = tmp_path / "config"
     file.write_bytes("{}".encode("utf-16"))
     with pytest.raises(ConfigError, match="not UTF-8"):
-        plan_install(client, file, SERVER)
+        plan_install(servers(client, file), SERVER)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +232,7 @@ def test_a_file_that_its_client_could_not_read_is_refused(
     client, file = find_client(name), tmp_path / "config"
     file.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match="cannot be parsed: a com"):
-        plan_install(client, file, SERVER)
+        plan_install(servers(client, file), SERVER)
 
 
 @EVERY
@@ -232,9 +246,9 @@ def test_a_server_of_the_same_name_that_is_not_ours_is_left_alone(
         text = f'[{client.holder}.sage]\ncommand = "sagemath"\nargs = ["--mcp"]\n'
     file.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match="starts something else; choose another name"):
-        plan_install(client, file, SERVER)
+        plan_install(servers(client, file), SERVER)
     with pytest.raises(ConfigError, match="by hand"):
-        plan_uninstall(client, file)
+        plan_uninstall(servers(client, file), ["sage"])
     install(client, file, server_for(ROOT, "team-sage"))
     assert set(read(client, file)[client.holder]) == {"sage", "team-sage"}
 
@@ -243,55 +257,119 @@ def test_a_server_reached_over_http_is_not_turned_into_a_command(tmp_path: Path)
     file = tmp_path / "config"
     file.write_text('{"mcpServers": {"sage": {"httpUrl": "http://127.0.0.1/mcp"}}}', "utf-8")
     with pytest.raises(ConfigError, match="over HTTP"):
-        plan_install(find_client("gemini"), file, SERVER)
+        plan_install(servers(find_client("gemini"), file), SERVER)
 
 
 @EVERY
 def test_removing_what_is_not_registered_is_no_change(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "config"
-    assert not plan_uninstall(client, tmp_path / "missing").changes
+    assert not plan_uninstall(servers(client, tmp_path / "missing"), ["sage"]).changes
     file.write_text(real_text(client), "utf-8")
-    assert not plan_uninstall(client, file).changes
+    assert not plan_uninstall(servers(client, file), ["sage"]).changes
 
 
 def test_our_servers_are_read_back_by_their_names(tmp_path: Path) -> None:
     client, file = find_client("zed"), tmp_path / "config"
-    assert registered(client, file) == {}
+    assert registered(servers(client, file)) == {}
     file.write_text(real_text(client), "utf-8")
     install(client, file)
-    install(client, file, server_for(Path("/b"), "second"))
-    assert list(registered(client, file)) == ["sage", "second"]
-    assert registered(client, file)["sage"] == SERVER.fields(client)
+    install(client, file, server_for(Path("/b"), "second"), Path("/b"))
+    assert list(registered(servers(client, file))) == ["sage", "second"]
+    assert registered(servers(client, file))["sage"] == SERVER.fields(client)
 
 
 @EVERY
 def test_what_is_shown_is_what_is_written(client: Client, tmp_path: Path) -> None:
-    plan = plan_install(client, tmp_path / "config", SERVER)
+    plan = plan_install(servers(client, tmp_path / "config"), SERVER)
     assert plan.fragment.encode() == plan.after
 
 
-def test_the_server_does_not_depend_on_where_it_is_started() -> None:
-    assert SERVER.words == [
-        "/opt/py/bin/python3", "-P", "-m", "sage", "serve", "--root", str(ROOT),
-    ]  # fmt: skip
+ORIGINALS = [None, b"", b" \n", b"\xef\xbb\xbf", b"\n\n"]
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a.b", "ключ", 'x"'])
-def test_a_name_that_a_client_may_refuse_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="cannot name a server"):
-        server_for(ROOT, name)
+@EVERY
+@pytest.mark.parametrize("before", ORIGINALS)
+def test_an_uninstall_leaves_a_file_that_was_absent_or_empty_as_it_was(
+    client: Client, before: bytes | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "made" / "below" / "config"
+    if before is not None:
+        file.parent.mkdir(parents=True)
+        file.write_bytes(before)
+    kept = Backups(tmp_path / "cache")
+    carry_out(plan_install(servers(client, file), SERVER), kept, NOW)
+    second = server_for(ROOT, "second", SERVER.command)
+    carry_out(plan_install(servers(client, file), second), kept, NOW)
+    for name in ("sage", "second"):
+        plan = plan_uninstall(servers(client, file), [name], kept.original(file))
+        carry_out(plan, kept, NOW)
+    assert (file.read_bytes() if file.exists() else None) == before
+    assert (tmp_path / "made").exists() is (before is not None)
+    assert kept.original(file) is None
 
 
+@EVERY_JSON
 @pytest.mark.parametrize(
-    ("command", "args", "ours"),
-    [
-        ("/usr/bin/python3", ["-m", "sage", "serve"], True),
-        (r"C:\tools\sage.exe", ["serve"], True),
-        ("uvx", ["--from", "sage-kb", "sage", "serve"], True),
-        ("python", ["-m", "sagemath", "serve"], False),
-        ("sage", ["-n", "jupyter"], False),
-        ("python", "-m sage serve", False),
-    ],
+    "before", ["{}", "{\n}\n", '{"a":1}', '{"HOLDER":{}}', "{ }", '{"a": 1}\n']
 )
-def test_our_server_is_told_from_others(command: str, args: object, ours: bool) -> None:
-    assert is_ours({"command": command, "args": args}) is ours
+def test_an_uninstall_leaves_odd_formatting_as_it_was(
+    client: Client, before: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(before.replace("HOLDER", client.holder), "utf-8")
+    data = file.read_bytes()
+    install(client, file)
+    uninstall(client, file)
+    assert file.read_bytes() == data
+
+
+def test_what_a_person_wrote_since_stays(tmp_path: Path) -> None:
+    client, file = find_client("cursor"), tmp_path / "config"
+    install(client, file)
+    file.write_text(file.read_text("utf-8").replace("{\n", "{\n  // mine\n", 1), "utf-8")
+    uninstall(client, file)
+    assert file.read_text("utf-8") == "{\n  // mine\n}\n"
+
+
+def test_copies_lie_in_the_cache_and_nobody_else_reads_them(tmp_path: Path) -> None:
+    client, file = find_client("codex"), tmp_path / "config"
+    file.write_text('token = "secret"\n', "utf-8")
+    kept = Backups(tmp_path / "cache")
+    copy = carry_out(plan_install(servers(client, file), SERVER), kept, NOW)
+    assert copy is not None
+    assert copy.read_text("utf-8") == 'token = "secret"\n'
+    assert copy.stat().st_mode & 0o077 == copy.parent.stat().st_mode & 0o077 == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "config"]
+
+
+def test_a_second_repository_gets_a_name_of_its_own(tmp_path: Path) -> None:
+    client, file = find_client("codex"), tmp_path / "config"
+    first, second, third = (tmp_path / name for name in ("one", "My Repo!", "x/my-repo"))
+    for root in (first, second, third):
+        root.mkdir(parents=True)
+    names = []
+    for root in (first, second, third, second):
+        name = free_name(servers(client, file, root))
+        install(client, file, server_for(root, name, SERVER.command), root)
+        names.append(name)
+    assert names == ["sage", "sage-my-repo", "sage-my-repo-2", "sage-my-repo"]
+
+
+def test_the_entry_of_another_repository_is_not_replaced_under_its_name(tmp_path: Path) -> None:
+    client, file = find_client("codex"), tmp_path / "config"
+    install(client, file, server_for(tmp_path, interpreter=SERVER.command), tmp_path)
+    with pytest.raises(ConfigError, match=r"serves .*; choose another name with --name"):
+        plan_install(servers(client, file), SERVER)
+
+
+def test_claude_code_keeps_one_persons_servers_of_a_repository_apart(tmp_path: Path) -> None:
+    client, file = find_client("claude-code"), tmp_path / "config"
+    before = '{"projects": {"/elsewhere": {"mcpServers": {}}}}\n'
+    file.write_text(before, "utf-8")
+    local = ServerList(client, "local", file, ("projects", str(ROOT), "mcpServers"), ROOT)
+    kept = backups(file)
+    carry_out(plan_install(local, SERVER), kept, NOW)
+    assert list(registered(local)) == ["sage"]
+    assert registered(servers(client, file)) == {}
+    carry_out(plan_uninstall(local, ["sage"], kept.original(file)), kept, NOW)
+    assert file.read_text("utf-8") == before

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from sage import __version__
-from sage.rules import rules
-from sage.yamltext import load_yaml
+from sage.check.rules import rules
+from sage.safe_yaml import load_yaml
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parents[2]
 
 
 def built(folder: Path) -> Path:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Literal
 
-from sage.errors import InvalidInput
-from sage.jsontext import Dialect
-from sage.schema import nearest
+from sage.errors import InvalidInput, did_you_mean
+from sage.install.json_parser import Dialect
+
+WORKSPACE = "${workspaceFolder}"
+"""What editors replace by the folder that is open."""
 
 Notation = Dialect | Literal["toml"]
 
@@ -79,6 +81,10 @@ class Client:
     own_caution: str = ""
     """What its own command was seen to do wrong."""
     next_step: str = ""
+    shared_args: tuple[str, ...] | None = None
+    """How an entry without paths tells the root; None where no file in a repository is read."""
+    starts_in_root: bool = False
+    """Whether it starts servers in the repository, so that they find the root by themselves."""
 
     def scope(self, asked: str | None) -> str:
         """The scope that is meant.
@@ -89,12 +95,44 @@ class Client:
         if asked is None:
             return next(iter(self.places))
         if asked not in self.places:
-            raise InvalidInput(f"{self.title} has only the scope {' and '.join(self.places)}")
+            raise InvalidInput(
+                f"{self.title} has no scope {asked!r}; use --scope {' or '.join(self.places)}"
+            )
         return asked
 
     def file(self, scope: str, machine: Machine, root: PurePath) -> PurePath:
         """The file that lists the servers of a scope."""
         return self.places[scope](machine, root)
+
+    def servers(self, scope: str, machine: Machine, root: Path) -> "ServerList":
+        """The list of servers of a scope."""
+        # Claude Code keeps what is one person's in one repository below `projects`.
+        above = ("projects", str(root)) if scope == "local" else ()
+        path = Path(self.file(scope, machine, root))
+        return ServerList(self, scope, path, (*above, self.holder), root)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerList:
+    """The servers that a client has in one scope."""
+
+    client: Client
+    scope: str
+    path: Path
+    holder: tuple[str, ...]
+    """The names that lead to the list in the file."""
+    root: Path
+    """The repository that it is looked at from."""
+
+    @property
+    def repository(self) -> Path | None:
+        """The repository that the file belongs to; None for a file of the user's own."""
+        return self.root if self.scope == "project" else None
+
+    @property
+    def is_for_root(self) -> bool:
+        """Whether only sessions in the repository see the list."""
+        return self.scope != "user"
 
 
 def find_client(name: str) -> Client:
@@ -107,7 +145,7 @@ def find_client(name: str) -> Client:
     if name.casefold() in known:
         return known[name.casefold()]
     raise InvalidInput(
-        f"{name!r} is not a client; use one of {', '.join(known)}{nearest(name, known)}"
+        f"{name!r} is not a client; use one of {', '.join(known)}{did_you_mean(name, known)}"
     )
 
 
@@ -120,10 +158,12 @@ def clients() -> tuple[Client, ...]:
             "Claude Code",
             "json",
             "mcpServers",
-            {"project": _in_root(".mcp.json"), "user": _claude_user},
+            {"project": _in_root(".mcp.json"), "user": _claude_user, "local": _claude_user},
             {"type": "stdio"},
             lambda name, scope, words: ["claude", "mcp", "add", "-s", scope, name, "--", *words],
             next_step="start claude in the repository and approve the server once; /mcp lists it",
+            shared_args=(),
+            starts_in_root=True,
         ),
         Client(
             "claude-desktop",
@@ -141,6 +181,7 @@ def clients() -> tuple[Client, ...]:
             {"user": lambda m, _: m.folder("CODEX_HOME", m.home / ".codex") / "config.toml"},
             own_command=lambda name, _, words: ["codex", "mcp", "add", name, "--", *words],
             next_step="start codex; /mcp lists it",
+            starts_in_root=True,
         ),
         Client(
             "cursor",
@@ -149,6 +190,7 @@ def clients() -> tuple[Client, ...]:
             "mcpServers",
             {"project": _in_root(".cursor/mcp.json"), "user": _in_home(".cursor/mcp.json")},
             next_step="open the repository in it and switch the server on under Settings, MCP",
+            shared_args=("--root", WORKSPACE),
         ),
         Client(
             "gemini",
@@ -164,6 +206,8 @@ def clients() -> tuple[Client, ...]:
             ),
             own_caution="version 0.61 dropped the other servers of a folder that it did not trust",
             next_step="start gemini in the repository; /mcp lists it",
+            shared_args=(),
+            starts_in_root=True,
         ),
         Client(
             "vscode",
@@ -177,6 +221,7 @@ def clients() -> tuple[Client, ...]:
             {"type": "stdio"},
             _add_to_code,
             next_step="open the repository in it, run MCP: List Servers and start the server",
+            shared_args=("--root", WORKSPACE),
         ),
         Client(
             "windsurf",

@@ -4,8 +4,8 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 import pytest
 
-from sage.clients import Client, Machine, clients, find_client
 from sage.errors import InvalidInput
+from sage.install.clients import Client, Machine, clients, find_client
 
 LINUX = Machine("linux", {}, PurePosixPath("/home/ada"))
 MAC = Machine("darwin", {}, PurePosixPath("/Users/ada"))
@@ -100,7 +100,7 @@ def test_windows_without_appdata_falls_back_to_its_usual_place() -> None:
 def test_an_unknown_client_names_the_nearest_and_a_scope_it_lacks_is_refused() -> None:
     with pytest.raises(InvalidInput, match="did you mean windsurf"):
         find_client("windsrf")
-    with pytest.raises(InvalidInput, match="only the scope user"):
+    with pytest.raises(InvalidInput, match="use --scope user"):
         find_client("codex").scope("project")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.jsontext import Dialect, JsonTextError, parse_json, value_of
+from sage.install.json_parser import Dialect, JsonTextError, parse_json, value_of
 
 VALUES = st.recursive(
     st.none()

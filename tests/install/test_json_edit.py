@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sage.jsonedit import load_json, put_fields, remove_member
-from sage.jsontext import JsonTextError
+from sage.install.json_edit import load_json, put_fields, remove_member
+from sage.install.json_parser import JsonTextError
 
 PATH = ("mcpServers", "sage")
 FIELDS: dict[str, Any] = {"command": "/py", "args": ["-m", "sage"]}
@@ -121,8 +121,8 @@ def test_a_text_of_comments_keeps_them() -> None:
         ("[]", "the file is a array"),
         ('{"mcpServers": null}', "mcpServers is null"),
         ('{"mcpServers": {"sage": 3}}', "mcpServers.sage is a number"),
-        ('{"mcpServers": {}, "mcpServers": {}}', "stands twice"),
-        ('{"mcpServers": {"sage": {}, "s\\u0061ge": {}}}', "stands twice"),
+        ('{"mcpServers": {}, "mcpServers": {}}', "appears twice"),
+        ('{"mcpServers": {"sage": {}, "s\\u0061ge": {}}}', "appears twice"),
     ],
 )
 def test_what_is_no_object_is_not_edited(text: str, words: str) -> None:

@@ -1,7 +1,7 @@
 """The structure of a JSON text with the place of everything in it, comments kept aside.
 
 Three dialects: `json`, `commented` with comments, `jsonc` with trailing commas too, as editors
-allow. Edits are in `jsonedit`.
+allow. Edits are in `json_edit`.
 """
 
 import json
@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 MAX_DEPTH = 100
+# About a minute of parsing; a larger file is edited by hand.
+MAX_CHARACTERS = 8_000_000
 
 Dialect = Literal["json", "commented", "jsonc"]
 
@@ -43,7 +45,6 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it ends."""
         return self.start + len(self.text)
 
 
@@ -54,22 +55,22 @@ class Node(NamedTuple):
     start: int
     end: int
     members: tuple["Member", ...] = ()
-    elements: tuple["Node", ...] = ()
+    """What an object holds; what an array holds, without names."""
 
     def member(self, name: str) -> "Member | None":
         """The member of that name.
 
         Raises:
-            JsonTextError: it stands twice, so which one counts depends on the reader.
+            JsonTextError: it appears twice, so which one counts depends on the reader.
         """
         named = [member for member in self.members if member.name == name]
         if len(named) > 1:
-            raise JsonTextError(f'"{name}" stands twice')
+            raise JsonTextError(f'"{name}" appears twice')
         return named[0] if named else None
 
 
 class Member(NamedTuple):
-    """A name and its value in an object, and the place of the comma after it, if any."""
+    """A value in an object or an array, and the place of the comma after it, if any."""
 
     name: str
     start: int
@@ -81,8 +82,10 @@ def parse_json(text: str, dialect: Dialect = "json") -> Node | None:
     """The value of a text; None when it holds nothing but blanks and comments.
 
     Raises:
-        JsonTextError: it is not JSON, or nested too deeply.
+        JsonTextError: it is not JSON, nested too deeply, or too large.
     """
+    if len(text) > MAX_CHARACTERS:
+        raise JsonTextError(f"larger than {MAX_CHARACTERS // 1_000_000} MB")
     reader = _Reader(text, dialect)
     if reader.current.kind == "end":
         return None
@@ -97,8 +100,11 @@ def value_of(text: str, node: Node) -> Any:
     if node.kind == "object":
         return {member.name: value_of(text, member.value) for member in node.members}
     if node.kind == "array":
-        return [value_of(text, element) for element in node.elements]
-    return json.loads(text[node.start : node.end])
+        return [value_of(text, member.value) for member in node.members]
+    try:
+        return json.loads(text[node.start : node.end])
+    except ValueError as error:  # Python converts no number of more than 4,300 digits
+        raise JsonTextError(str(error), line_of(text, node.start)) from error
 
 
 def scan(text: str, dialect: Dialect) -> Iterator[Token]:
@@ -162,11 +168,11 @@ class _Reader:
         return Node("object", start, self._take("}").end, members=tuple(members))
 
     def _array(self, start: int, depth: int) -> Node:
-        elements: list[Node] = []
+        members: list[Member] = []
         while self.current.text != "]":
-            elements.append(self.value(depth + 1))
-            self._comma("]")
-        return Node("array", start, self._take("]").end, elements=tuple(elements))
+            value = self.value(depth + 1)
+            members.append(Member("", value.start, value, self._comma("]")))
+        return Node("array", start, self._take("]").end, members=tuple(members))
 
     def _comma(self, closing: str) -> int | None:
         """Take the comma after a value; none is needed before the closing bracket."""

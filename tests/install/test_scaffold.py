@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sage.checking import check_knowledge
+from sage.check.run import check_knowledge
 from sage.errors import ConfigError
-from sage.scaffold import BEGIN, END, write_agent_section, write_knowledge
+from sage.install.scaffold import AGENT_FILES, BEGIN, END, write_agent_section, write_knowledge
 from sage.settings import load_settings
 
 
@@ -109,3 +109,30 @@ def test_a_file_that_links_to_or_includes_the_other_is_left_alone(tmp_path: Path
     assert actions(write_agent_section(tmp_path)) == {"AGENTS.md": "kept"}
     (tmp_path / "CLAUDE.md").write_text("# Other\n", "utf-8")
     assert actions(write_agent_section(tmp_path)) == {"AGENTS.md": "kept", "CLAUDE.md": "updated"}
+
+
+def test_agent_file_that_links_out_is_refused_with_where_it_leads(tmp_path: Path) -> None:
+    root, shell = tmp_path / "repository", tmp_path / ".bashrc"
+    root.mkdir()
+    shell.write_text("alias ls=ls\n")
+    (root / "AGENTS.md").symlink_to(shell)
+    with pytest.raises(ConfigError, match=r"AGENTS.md is a link to .*\.bashrc"):
+        list(write_agent_section(root))
+    assert shell.read_text() == "alias ls=ls\n"
+
+
+@pytest.mark.parametrize(("real", "link"), [AGENT_FILES, AGENT_FILES[::-1]])
+def test_of_two_names_of_one_file_the_real_one_is_written(
+    tmp_path: Path, real: str, link: str
+) -> None:
+    (tmp_path / real).write_text("# Ours\n")
+    (tmp_path / link).symlink_to(real)
+    assert [step.path for step in write_agent_section(tmp_path)] == [real]
+    assert (tmp_path / link).is_symlink()
+
+
+def test_agent_file_that_links_to_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").symlink_to(tmp_path.parent / "nothing")
+    with pytest.raises(ConfigError, match="is a link to"):
+        list(write_agent_section(tmp_path))
+    assert not (tmp_path.parent / "nothing").exists()

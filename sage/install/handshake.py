@@ -18,6 +18,8 @@ from typing import IO, Any
 
 TIMEOUT_SECONDS = 30.0
 _GRACE_SECONDS = 3.0
+# What a program that failed said at the end: the cause is rarely in the last line alone.
+LAST_LINES = 3
 _INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -44,12 +46,18 @@ def greet(
     words: Sequence[str],
     variables: Mapping[str, str],
     timeout_seconds: float = TIMEOUT_SECONDS,
+    folder: Path | None = None,
 ) -> Greeting:
-    """Start a command and greet it; the process is over when this returns."""
+    """Start a command and greet it; the process is over when this returns.
+
+    Args:
+        folder: where the client starts it; by default at the top of the file system, as programs
+            with windows do.
+    """
     started = time.monotonic()
     with tempfile.TemporaryFile() as errors:
         try:
-            with _running(words, variables, errors) as process:
+            with _running(words, variables, errors, folder) as process:
                 answer = _answer(process, timeout_seconds)
                 code = process.poll()
                 if answer is None:
@@ -63,7 +71,7 @@ def greet(
 
 @contextlib.contextmanager
 def _running(
-    words: Sequence[str], variables: Mapping[str, str], errors: IO[bytes]
+    words: Sequence[str], variables: Mapping[str, str], errors: IO[bytes], folder: Path | None
 ) -> Iterator["subprocess.Popen[bytes]"]:
     kept = {name: value for name, value in os.environ.items() if name not in _SHELL_ONLY}
     process = subprocess.Popen(  # noqa: S603 - the command that the user registered
@@ -71,7 +79,7 @@ def _running(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
-        cwd=Path.cwd().anchor,  # where some programs start their servers
+        cwd=folder or Path.cwd().anchor,
         env={**kept, **variables},
     )
     with process:
@@ -149,7 +157,7 @@ def _read(answer: object, seconds: float) -> Greeting:
 def _silence(code: int | None, timeout_seconds: float, errors: IO[bytes]) -> str:
     errors.seek(0)
     lines = errors.read().decode("utf-8", "replace").strip().splitlines()
-    said = f": {lines[-1]}" if lines else ""
+    said = f": {' | '.join(lines[-LAST_LINES:])}" if lines else ""
     if code is None:
         return f"it did not answer within {timeout_seconds:.0f} s{said}"
     return f"it ended with exit code {code}{said}"

@@ -4,7 +4,6 @@ Nothing that exists is overwritten. The pages are the package's templates, as th
 """
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -12,15 +11,14 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Literal
 
-from sage.containment import MARKDOWN_SUFFIXES
+from sage.atomic import create_bytes, read_bytes, replace_bytes
+from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.errors import ConfigError
-from sage.places import KNOWLEDGE_DIR
-from sage.replacement import create_bytes, read_bytes, replace_bytes
+from sage.paths import KNOWLEDGE_DIR
 
 AGENT_FILES = ("AGENTS.md", "CLAUDE.md")
 BEGIN = "<!-- sage:begin -->"
 END = "<!-- sage:end -->"
-_SECTION = re.compile(rf"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 _BOM = b"\xef\xbb\xbf"
 
 Action = Literal["written", "kept", "updated"]
@@ -48,7 +46,7 @@ def write_knowledge(root: Path) -> Iterator[Step]:
         folder = (root / path).parent
         if "/" in name and folder.is_dir() and _has_pages(folder):
             yield Step(path, "kept", f"{folder.name} has pages already")
-        elif create_bytes(root / path, template.read_bytes()):
+        elif create_bytes(root / path, template.read_bytes(), root):
             yield Step(path, "written")
         else:
             yield Step(path, "kept", "exists")
@@ -62,12 +60,13 @@ def write_agent_section(root: Path) -> Iterator[Step]:
     """
     section = resources.files("sage").joinpath("templates", "agents.md").read_text("utf-8").strip()
     for path in _agent_files(root):
-        before = read_bytes(path)
+        before = read_bytes(path, root)
         after = _with_section(path, before or b"", section)
         if before == after:
             yield Step(path.name, "kept", "up to date")
             continue
-        replace_bytes(path, before, after, now=None)  # it lies in a repository: git keeps the old
+        # No copy is kept: it lies in a repository, and git has the old one.
+        replace_bytes(path, before, after, root)
         yield Step(path.name, "written" if before is None else "updated")
 
 
@@ -93,23 +92,36 @@ def _has_pages(folder: Path) -> bool:
 
 def _agent_files(root: Path) -> list[Path]:
     """The files to change; one that links to or includes another already has its section."""
-    there = [root / name for name in AGENT_FILES if (root / name).exists()]
-    if not there:
+    there = [root / name for name in AGENT_FILES if os.path.lexists(root / name)]
+    real = [path for path in there if not _links_to(path, there)]
+    if not real:
         return [root / AGENT_FILES[0]]
-    first, rest = there[0], there[1:]
-    return [first, *(path for path in rest if not _refers_to(path, first))]
+    first, rest = real[0], real[1:]
+    return [first, *(path for path in rest if not _includes(path, first, root))]
 
 
-def _refers_to(path: Path, other: Path) -> bool:
-    return path.samefile(other) or f"@{other.name}".encode() in (read_bytes(path) or b"")
+def _links_to(path: Path, others: list[Path]) -> bool:
+    """Whether a file is only another name of one beside it."""
+    return (
+        path.is_symlink()
+        and path.exists()
+        and any(
+            path.samefile(other) for other in others if other.exists() and not other.is_symlink()
+        )
+    )
+
+
+def _includes(path: Path, other: Path, root: Path) -> bool:
+    return f"@{other.name}".encode() in (read_bytes(path, root) or b"")
 
 
 def _with_section(path: Path, before: bytes, section: str) -> bytes:
     text = _decoded(path, before)
     newline = "\r\n" if "\r\n" in text else "\n"
     ours = newline.join([BEGIN, *section.splitlines(), END])
-    if (text.count(BEGIN), text.count(END)) == (1, 1) and _SECTION.search(text):
-        after = _SECTION.sub(lambda _: ours, text)
+    start, end = text.find(BEGIN), text.find(END)
+    if (text.count(BEGIN), text.count(END)) == (1, 1) and start < end:
+        after = text[:start] + ours + text[end + len(END) :]
     elif BEGIN in text or END in text:
         raise ConfigError(f"{path}: the marks {BEGIN} and {END} are damaged; remove them first")
     else:
