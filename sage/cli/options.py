@@ -3,8 +3,6 @@
 Imports of the knowledge base stand inside the functions: `sage --help` must not pay for them.
 """
 
-import functools
-import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -13,67 +11,61 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage.bounds import ALL_LAYERS
-from sage.console import is_quiet, is_verbose, print_detail, say_less, say_more
+from sage.cli.terminal import is_quiet, is_verbose, print_detail, say_less, say_more
 from sage.errors import InvalidInput, SageError
+from sage.values import ALL_LAYERS
 
 if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
     from sage.settings import Settings
 
+
+def _be_quiet(asked: bool) -> None:
+    if asked and is_verbose():
+        raise InvalidInput("--quiet and --verbose exclude each other; use one of them")
+    if asked:
+        say_less()
+
+
+def _be_verbose(asked: bool) -> None:
+    if asked and is_quiet():
+        raise InvalidInput("--quiet and --verbose exclude each other; use one of them")
+    if asked:
+        say_more()
+
+
 Root = Annotated[
     Path | None,
     typer.Option(
-        "--root", help="The repository that holds .knowledge.", show_default="found from here"
+        "--root",
+        metavar="FOLDER",
+        help="The repository that holds .knowledge.",
+        show_default="the folder you are in, or the nearest above it",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one object for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, hints or sums.")]
+# Every command takes these two, before its name and after it; their callbacks do what they say.
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", callback=_be_quiet, help="Print the answer and nothing else."),
+]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Also say on stderr what is used and found.")
+    bool,
+    typer.Option(
+        "--verbose", "-v", callback=_be_verbose, help="Also say on stderr what is used and found."
+    ),
 ]
 
 
-def tokens_option(**more: Any) -> Any:
+def tokens_option() -> Any:
     """Where the tokens of a server are kept: the same for those who serve and those who grant."""
     return typer.Option(
         "--tokens",
         envvar="SAGE_TOKENS",
+        metavar="FILE",
         help="The file that holds the hashes of tokens.",
         show_default="in your configuration folder",
-        **more,
     )
-
-
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """The function as a command that takes --quiet and --verbose behind its name as well."""
-    shape = inspect.signature(function)
-    added = {"quiet": Quiet, "verbose": Verbose}
-
-    @functools.wraps(function)
-    def run(*args: Any, quiet: bool = False, verbose: bool = False, **options: Any) -> None:
-        set_loudness(quiet, verbose)
-        function(*args, **options)
-
-    parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
-        for name, kind in added.items()
-    ]
-    run.__annotations__ = {**function.__annotations__, **added}
-    run.__signature__ = shape.replace(  # type: ignore[attr-defined]
-        parameters=[*shape.parameters.values(), *parameters]
-    )
-    return run
-
-
-def set_loudness(quiet: bool, verbose: bool) -> None:
-    """Let the notes of this run be fewer or more."""
-    if quiet and verbose:
-        raise InvalidInput("--quiet and --verbose exclude each other; use one of them")
-    if quiet:
-        say_less()
-    elif verbose:
-        say_more()
 
 
 def wanted_log_level() -> str | None:
@@ -84,7 +76,7 @@ def wanted_log_level() -> str | None:
 
 
 def settings_at(root: Path | None, **flags: object) -> "Settings":
-    """The settings of the repository that a command is for."""
+    """The settings of the repository that a command is for; in detail when asked to be verbose."""
     from sage.settings import load_settings
 
     settings = load_settings({"root": root, **flags})
@@ -110,10 +102,12 @@ def opened(root: Path | None) -> Iterator["KnowledgeBase"]:
 
 
 def _tell_state(knowledge: "KnowledgeBase") -> None:
+    from sage.cli.output import counted, index_line
+
     info = knowledge.info()
-    base, index = info["knowledge_base"], info["index"]
-    print_detail(f"{base['content_files']} documents, {info['problems']['count']} problems")
-    print_detail(f"index {index['state']}, {index['sections']} sections, in {index['where']}")
+    documents = counted(info["knowledge_base"].get("content_files", 0), "document")
+    print_detail(f"{documents}, {counted(info['problems']['count'], 'problem')}")
+    print_detail(f"index {index_line(info['index'])}")
 
 
 Choices = Callable[["Settings"], Iterable[str]]
@@ -140,7 +134,7 @@ def complete_layers(settings: "Settings") -> Iterable[str]:
 @completing
 def complete_task_types(settings: "Settings") -> Iterable[str]:
     """What a context can be asked for."""
-    from sage.recipes import task_types
+    from sage.context.recipes import task_types
 
     return task_types(settings)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from sage.cli import app
+from sage.cli.main import app
 from sage.errors import ConfigError, InvalidInput
 
 
@@ -83,7 +83,11 @@ def test_a_second_install_says_so_and_an_uninstall_undoes_it(shell: Shell) -> No
     assert "Removed" in shell.out("uninstall claude-code --write")
     assert "Not registered" in shell.out("uninstall claude-code --write")
     assert "sage" not in file.read_text()
-    assert len(list(shell.home.glob(".claude.json.*.bak"))) == 2
+    assert file.read_text() == '{"a": 1}\n'
+    assert [path.name for path in shell.home.iterdir()] == [".claude.json"]
+    assert (
+        len(list((shell.root.parent / "cache" / "backups").glob("servers/*/2*-claude.json"))) == 2
+    )
 
 
 def test_a_root_that_is_gone_can_be_unregistered(shell: Shell) -> None:
@@ -98,7 +102,10 @@ def test_wrong_words_are_refused_with_the_right_ones(shell: Shell) -> None:
     shell.out("init")
     for line, words in (
         ("install cursr", "did you mean cursor"),
-        ("install zed --scope project", "only the scope user"),
+        ("install zed --scope project", "no scope 'project'; use --scope user"),
+        ("install zed --shared", "these do: claude-code, cursor, gemini, vscode"),
+        ("install vscode --shared --scope user", "leave out --scope user"),
+        ("install vscode --uvx x", "add --shared"),
         ("install zed --name a.b", "letters, digits"),
         ("check --level warn", "use one of note, warning, error"),
         ("check --fail-on warnings", "did you mean warning"),
@@ -113,6 +120,34 @@ def test_a_project_file_warns_of_its_paths(shell: Shell) -> None:
     shell.out("init")
     assert "paths of this machine" in shell.run("install vscode").stderr
     assert "paths of this machine" not in shell.run("install zed").stderr
+
+
+def test_an_entry_to_commit_is_the_same_for_everyone(shell: Shell) -> None:
+    shell.out("init")
+    assert "To write it:  sage install claude-code --shared --write" in shell.out(
+        "install claude-code --shared"
+    )
+    result = shell.run("install claude-code --shared --write")
+    assert "commit .mcp.json; everyone who uses it needs sage on the PATH" in result.stderr
+    entry = json.loads((shell.root / ".mcp.json").read_text())["mcpServers"]["sage"]
+    assert entry == {"type": "stdio", "command": "sage", "args": ["serve"]}
+    shell.out("uninstall claude-code --write")
+    assert not (shell.root / ".mcp.json").exists()
+
+
+def test_a_second_repository_leaves_the_first_ones_entry(shell: Shell, tmp_path: Path) -> None:
+    shell.out("init")
+    shell.out("install codex --write")
+    other = tmp_path / "other"
+    other.mkdir()
+    shell.out("init --root", str(other))
+    result = shell.run("install codex --write --root", str(other))
+    assert "this one is called sage-other" in result.stderr
+    text = (shell.home / ".codex" / "config.toml").read_text()
+    assert f'"{shell.root}"' in text
+    assert f'"{other}"' in text
+    shell.out("uninstall codex --write --root", str(other))
+    assert "Already registered" in shell.out("install codex")
 
 
 def test_check_fails_as_it_is_told(shell: Shell) -> None:
@@ -171,6 +206,9 @@ def test_the_doctor_answers_with_an_exit_code(shell: Shell) -> None:
 
 
 def test_no_command_of_the_team_imports_the_server() -> None:
-    modules = "sage.checking, sage.diagnosis, sage.registration, sage.scaffold, sage.console_team"
+    modules = (
+        "sage.check.run, sage.install.doctor, sage.install.registration, "
+        "sage.install.scaffold, sage.cli.output"
+    )
     program = f"import sys, {modules}; sys.exit({{'fastmcp', 'mcp'}} & set(sys.modules) or 0)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -2,10 +2,10 @@ import contextlib
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
-from sage import console
 from sage.answers import (
     ContextAnswer,
     InfoAnswer,
@@ -13,6 +13,8 @@ from sage.answers import (
     KnowledgeMetadata,
     SearchAnswer,
 )
+from sage.cli import output
+from sage.cli import terminal as console
 
 
 class Terminal(io.StringIO):
@@ -57,16 +59,14 @@ SEARCH: SearchAnswer = {
             "title": "Retries",
             "snippet": "Retry with [care], never blindly.",
             "score": 0.75,
-            "layer": "core",
             "topic": "core/a#when",
-            "heading": "Retries > When",
             "lines": [3, 9],
             "tokens": 40,
         }
     ],
     "total": 4,
     "query_time_ms": 1.5,
-    "complete": True,
+    "found": "yes",
     "note": "spelling corrected",
 }
 CONTEXT: ContextAnswer = {
@@ -74,12 +74,9 @@ CONTEXT: ContextAnswer = {
     "sections": ["A"],
     "token_count": 12,
     "load_time_ms": 1.0,
-    "sources": [
-        {"topic": "core/a", "path": "a.md", "lines": [1, 2], "tokens": 12, "why": "principles"}
-    ],
-    "omitted": [{"topic": "core/b", "title": "B", "tokens": 99, "why": "too long", "call": "x"}],
-    "encoding": "cl100k_base",
-    "complete": True,
+    "sources": [{"topic": "core/a", "lines": "1-2", "why": "principles"}],
+    "omitted": ["core/b"],
+    "note": "left out: core/c (draft)",
 }
 INFO: InfoAnswer = {
     "version": "1.2.3",
@@ -89,7 +86,7 @@ INFO: InfoAnswer = {
         "total_size_kb": 1_234.5,
         "layers": [
             {"name": "core", "files": 2, "sections": 5, "tokens": 1_000},
-            {"name": "practices", "files": 0, "sections": None, "tokens": None},
+            {"name": "practices", "files": 0},
         ],
     },
     "cache": {"enabled": True, "hit_rate": 0.5},
@@ -121,14 +118,15 @@ def test_error_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_content_goes_into_a_pipe_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_knowledge(knowledge_answer("# A\n\n*b* [bold]c[/bold]"))
+    output.print_knowledge(knowledge_answer("# A\n\n*b* [bold]c[/bold]"))
     printed = capsys.readouterr()
     assert printed.out == "# A\n\n*b* [bold]c[/bold]\n"
     assert printed.err == ""
 
 
 def test_incomplete_content_is_announced_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_knowledge(knowledge_answer("# A", complete=False))
+    console.begin_notes()
+    output.print_knowledge(knowledge_answer("# A", complete=False))
     assert "--max-tokens" in capsys.readouterr().err
 
 
@@ -156,64 +154,80 @@ def test_no_color_is_obeyed_on_a_terminal(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     with contextlib.redirect_stdout(terminal):
-        console.print_results("retry", SEARCH)
+        output.print_results("retry", SEARCH)
     assert "\x1b[1;33m" not in terminal.getvalue()
 
 
 def test_results_say_where_each_lies(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_results("retry", SEARCH)
+    output.print_results("retry", SEARCH)
     assert capsys.readouterr().out == (
-        "Retries  0.75\n  Retries > When\n  .knowledge/core/a.md:3-9  core/a#when\n"
+        "Retries  0.75\n  .knowledge/core/a.md:3-9  core/a#when (40 tokens)\n"
         "  Retry with [care], never blindly.\n\n1 of 4 documents; spelling corrected\n"
     )
 
 
 def test_results_on_a_terminal_mark_the_words_of_the_query(terminal: Terminal) -> None:
     with contextlib.redirect_stdout(terminal):
-        console.print_results("to retry", SEARCH)
+        output.print_results("to retry", SEARCH)
     assert "\x1b[1;33mRetry\x1b[0m with [care]" in terminal.getvalue()
 
 
-def test_result_of_the_whole_page_shows_no_heading_twice(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    result = {**SEARCH["results"][0], "heading": "Retries"}
-    answer = {"results": [result], "total": 1, "query_time_ms": 1.0, "complete": True}
-    console.print_results("retry", answer)  # type: ignore[arg-type]
-    printed = capsys.readouterr().out
-    assert printed.count("Retries") == 1
-    assert printed.endswith("1 of 1 documents\n")
+def test_nothing_found_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    output.print_results("kafka", {**SEARCH, "found": "no", "missing": ["kafka"]})
+    assert capsys.readouterr().out.endswith(
+        'nothing found; the nearest are above; in no document: "kafka"; spelling corrected\n'
+    )
+
+
+def test_an_empty_base_is_called_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    answer: SearchAnswer = {"results": [], "total": 0, "query_time_ms": 1.0, "found": "no"}
+    output.print_results("retry", answer, is_empty=True)
+    assert "no pages yet; sage init" in capsys.readouterr().out
+
+
+def test_a_page_that_is_not_in_force_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    old = {**SEARCH["results"][0], "status": "superseded", "superseded_by": "core/b", "copies": 2}
+    output.print_results("retry", {**SEARCH, "results": [old]})  # type: ignore[list-item]
+    assert "superseded: read core/b, 2 other pages the same" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 pages"), (1, "1 page"), (1_200, "1,200 pages")]
+)
+def test_one_thing_is_no_plural(number: int, words: str) -> None:
+    assert output.counted(number, "page") == words
 
 
 def test_choices_are_a_table_of_what_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_choices(CONTEXT)
+    output.print_choices(CONTEXT)
     assert capsys.readouterr().out == (
-        "tokens  included  why\n12      core/a    principles\n\n"
-        "tokens  next, did not fit  why\n99      core/b             too long\n\n"
-        "12 tokens (cl100k_base)\n"
+        "lines  included  why\n1-2    core/a    principles\n\n"
+        "next, did not fit\ncore/b\n\nleft out: core/c (draft)\n\n12 tokens\n"
     )
 
 
 def test_choices_that_all_fit_show_one_table(terminal: Terminal) -> None:
     with contextlib.redirect_stdout(terminal):
-        console.print_choices({**CONTEXT, "omitted": []})
+        output.print_choices({**CONTEXT, "omitted": []})
     assert "did not fit" not in terminal.getvalue()
     assert "principles" in terminal.getvalue()
 
 
 def test_info_is_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    console.print_info(INFO)
+    output.print_info(INFO, Path("/repos/team"))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["version", "1.2.3"]
     assert "  core       2 documents, 1,000 tokens" in lines
+    assert "root         /repos/team" in lines
     assert "  practices  0 documents" in lines
+    assert "index        building, 5 sections, in memory" in lines
     assert "             almost done" in lines
     assert "             core/b.md: left out" in lines
 
 
 def test_info_on_a_terminal_holds_the_same(terminal: Terminal) -> None:
     with contextlib.redirect_stdout(terminal):
-        console.print_info(INFO)
+        output.print_info(INFO, Path("/repos/team"))
     for words in ("1.2.3", "degraded", "something is not served", "core/b.md: left out"):
         assert words in terminal.getvalue()
 

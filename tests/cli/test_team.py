@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from sage.access import Grant, TokenFile
-from sage.cli import app
+from sage.cli.main import app
 from sage.errors import ConfigError, InvalidInput, NotFound
-from sage.observing import OK, Observation
-from sage.usage import UsageLog
+from sage.http.metrics import OK, Observation
+from sage.http.token_file import Grant, TokenFile
+from sage.http.usage_log import UsageLog
 from tests.httpkit import write_base
 
 
@@ -53,11 +53,12 @@ def test_tokens_are_listed_without_their_values(tokens: TokenFile) -> None:
     tokens.create("ci", ["core"], 60)
     tokens.create("ada")
     listed = sage("token", "list", "--tokens", tokens.path).stdout.splitlines()
-    assert listed[0].split() == ["NAME", "LAYERS", "CREATED", "EXPIRES", "STATE"]
+    assert listed[0].split() == ["NAME", "LAYERS", "SOURCES", "CREATED", "EXPIRES", "STATE"]
     assert [line.split()[:2] for line in listed[1:]] == [["ada", "all"], ["ci", "core"]]
     objects = json.loads(sage("token", "list", "--json", "--tokens", tokens.path).stdout)
     assert [one["expires"] == "never" for one in objects] == [True, False]
-    assert all(set(one) == {"name", "layers", "created", "expires", "state"} for one in objects)
+    keys = {"name", "layers", "sources", "created", "expires", "state"}
+    assert all(set(one) == keys for one in objects)
 
 
 def test_no_tokens_is_an_invitation(tokens: TokenFile) -> None:
@@ -121,8 +122,8 @@ def test_usage_without_a_log_says_how_to_have_one(root: Path, tmp_path: Path) ->
         (("--http", "--jwt-issuer", "https://id.example"), ConfigError, "--jwt-audience"),
         (("--http", "--port", "0", "--path", "/metrics"), ConfigError, "--path"),
         (("--http", "--port", "0", "--allow-host", "*"), ConfigError, "--allow-host"),
-        (("--http", "--port", "0", "--host", "0.0.0.0"), ConfigError, "nothing would stop them"),
-        (("--http", "--port", "0", "--require-token"), ConfigError, "nothing would stop them"),
+        (("--http", "--port", "0", "--host", "0.0.0.0"), ConfigError, "no token protects it"),
+        (("--http", "--port", "0", "--require-token"), ConfigError, "no token protects it"),
         (("--http", "--host", "no.such.host.invalid"), ConfigError, "cannot listen"),
     ],
 )

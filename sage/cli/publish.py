@@ -1,0 +1,117 @@
+"""The command `publish`, and where a cluster is: the same words for those who serve from it."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sage.cli.options import Json, Quiet, Root, Verbose, opened
+from sage.cli.terminal import print_json, progress_bar
+
+if TYPE_CHECKING:
+    from sage.cluster.connection import ClusterOptions
+    from sage.cluster.publish import Published
+
+
+def _option(name: str, value: str, about: str, **more: Any) -> Any:
+    variable = "SAGE_OPENSEARCH_" + name.removeprefix("--").replace("-", "_").upper()
+    return typer.Option(name, envvar=variable, metavar=value, help=about, **more)
+
+
+Urls = Annotated[
+    list[str] | None,
+    _option("--url", "URL", "A node of the OpenSearch cluster; repeat it for others."),
+]
+BaseName = Annotated[str, _option("--base", "NAME", "The name of the base in the cluster.")]
+Credentials = Annotated[
+    Path | None,
+    _option("--credentials", "FILE", "File with user:password, in place of the environment."),
+]
+CaFile = Annotated[
+    Path | None, _option("--ca-file", "FILE", "Certificates to trust, in place of the system's.")
+]
+
+
+def cluster_at(
+    urls: list[str] | None, base: str, credentials: Path | None, ca_file: Path | None
+) -> "ClusterOptions":
+    """The cluster that the options name."""
+    from sage.cluster.connection import cluster_options
+
+    return cluster_options(urls or (), base, os.environ, credentials, ca_file)
+
+
+def publish(
+    root: Root = None,
+    url: Urls = None,
+    base: BaseName = "sage",
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="This repository's name among several that publish into one base.",
+        ),
+    ] = "",
+    credentials: Credentials = None,
+    ca_file: CaFile = None,
+    shards: Annotated[
+        int,
+        typer.Option("--shards", metavar="NUMBER", min=1, max=64, help="Shards of a new index."),
+    ] = 1,
+    grace: Annotated[
+        float,
+        typer.Option(
+            "--grace",
+            metavar="SECONDS",
+            min=0,
+            help="Seconds that a generation stays when it is no longer served.",
+        ),
+    ] = 300.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would change, and change nothing.")
+    ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Only remove what is no longer served.")
+    ] = False,
+    as_json: Json = False,
+    _quiet: Quiet = False,
+    _verbose: Verbose = False,
+) -> None:
+    """Publish the knowledge base to an OpenSearch cluster."""
+    from sage.cluster.connection import Connection
+    from sage.cluster.publish import Publisher, PublishOptions
+    from sage.cluster.schema import checked_source
+
+    options = PublishOptions(checked_source(source), dry_run, grace, shards)
+    cluster = cluster_at(url, base, credentials, ca_file)
+    with opened(root) as knowledge, Connection(cluster) as connection:
+        publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))
+        if prune:
+            gone = publisher.prune()
+            print_json({"pruned": list(gone)}) if as_json else _tell_pruned(gone)
+            return
+        done = publisher.publish()
+    if as_json:
+        from dataclasses import asdict
+
+        print_json(asdict(done))
+    else:
+        _tell(done, dry_run)
+
+
+def _tell(done: "Published", dry_run: bool) -> None:
+    size = f"{done.documents:,} pages, {done.sections:,} sections"
+    if not (done.added or done.changed or done.removed or done.moved):
+        typer.echo(f"{done.source}: nothing changed ({size}); {done.index} is served")
+    else:
+        verb = "would be published" if dry_run else "is served"
+        changes = f"{done.added:,} added, {done.changed:,} changed, {done.removed:,} removed"
+        typer.echo(f"{done.source}: {changes} ({size}); {done.index} {verb}")
+    if done.pruned:
+        _tell_pruned(done.pruned)
+
+
+def _tell_pruned(gone: tuple[str, ...]) -> None:
+    typer.echo(f"removed {len(gone)} old generations{': ' if gone else ''}{', '.join(gone)}")
