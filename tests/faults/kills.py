@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from sage.vault import Doubtful, Vault
+from sage.search.index_file import IndexFile, UntrustedIndex
 from tests.faults.injector import KILL, Fault, Injector
 from tests.faults.world import NEW, OLD, World, answers, search
 
@@ -31,7 +31,7 @@ class Kills:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.world = World(folder, PAGES)
-        self.vault = Vault(self.world.cache, self.world.root)
+        self.index_file = IndexFile(self.world.cache, self.world.root)
         self.chance = random.Random(seed)
         self.injector = Injector()
         self.killed: Counter[str] = Counter()
@@ -60,7 +60,7 @@ class Kills:
     def before_build(self) -> None:
         """There is no index yet."""
         self.world.to(NEW)
-        self.vault.path.unlink(missing_ok=True)
+        self.index_file.path.unlink(missing_ok=True)
 
     def before_update(self) -> None:
         """There is an index of other files."""
@@ -111,9 +111,9 @@ class Kills:
         """What is wrong after a kill: the file that is there, the next start, the rest."""
         wrong = []
         try:
-            self.vault.read()
-        except Doubtful as doubt:
-            wrong.append(f"the index is neither the old nor the new one: {doubt}")
+            self.index_file.read()
+        except UntrustedIndex as error:
+            wrong.append(f"the index is neither the old nor the new one: {error}")
         knowledge = self.world.open()
         seen, healthy = answers(knowledge), self.world.healthy(NEW)
         knowledge.close()

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sage.deadline import Clocks
 from sage.knowledge import KnowledgeBase
-from sage.library import Time
 from sage.settings import load_settings
-from sage.tokens import TokenCounter
+from sage.token_counter import TokenCounter
 from tests.conftest import Clock
 
 LAYERS = ("core", "practices")
@@ -44,7 +44,7 @@ class World:
         """
         self.root = (folder / "repo").resolve()
         self.cache = folder / "cache"
-        self.counter = TokenCounter(environment={})
+        self.counter = TokenCounter()
         self.counter.count("")
         self._elsewhere = folder / "fresh"
         self._healthy: dict[int, dict[str, Any]] = {}
@@ -55,7 +55,8 @@ class World:
             self._write(f".knowledge/core/pages/{number}.md", text)
         self.to(OLD)
         (self.root / ".knowledge/practices/linked").symlink_to("../../linked")
-        (self.root / ".knowledge/practices/other.md").symlink_to("../core/a.md")
+        self._write("elsewhere/other.md", "# Epsilon\n\nA zebra behind a link.\n")
+        (self.root / ".knowledge/practices/other.md").symlink_to("../../elsewhere/other.md")
         self.settings = load_settings({"root": self.root}, {"SAGE_CACHE_DIR": str(self.cache)})
 
     def to(self, state: Mapping[str, str | bytes]) -> None:
@@ -68,7 +69,7 @@ class World:
     def open(self, counter: TokenCounter | None = None) -> KnowledgeBase:
         """A start: nothing is loaded but the vocabulary, unless another is given."""
         clock = Clock()
-        clocks = Time(monotonic=clock, now=clock, sleep=clock.tick)
+        clocks = Clocks(monotonic=clock, now=clock, sleep=clock.tick)
         knowledge = KnowledgeBase(replace(self.settings, cache_dir=self.cache), clocks)
         knowledge.counter = counter or self.counter
         return knowledge

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sage.documents import searched_length
-from sage.library import MAX_LINES
+from sage.documents.document import searched_length
 from sage.status import SHOWN_PROBLEMS
 
 SECONDS = float(os.environ.get("SAGE_HOSTILE_SECONDS", "3"))
@@ -117,13 +116,11 @@ def page(
 ) -> Case:
     """A case of one file in the layer core; `says` is what its page must still say.
 
-    A text of too many lines is left out, one of too many characters not searched to its end.
+    A text of too many characters is not searched to its end.
     """
     path = file or f"core/{name}.md"
     text = content if isinstance(content, str) else content.decode(errors="replace")
-    if not rule and text.count("\n") + text.count("\r") > MAX_LINES:
-        rule, says = TOO_LARGE, None
-    elif not rule and searched_length(text) < len(text):
+    if not rule and searched_length(text) < len(text):
         rule = TOO_LARGE
     return Case(
         name,

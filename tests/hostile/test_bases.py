@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sage.errors import ConfigError, InvalidInput
-from sage.evaluation import read_golden_file
+from sage.install.entries import server_for
 from sage.knowledge import KnowledgeBase
-from sage.registration import server_for
+from sage.search.evaluation import read_golden_file
 from sage.settings import load_settings
 from tests import httpkit, processes
 from tests.hostile.cases import CANARY, LONG, Place

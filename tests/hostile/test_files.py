@@ -10,8 +10,8 @@ from itertools import chain
 import pytest
 
 from sage.deadline import no_deadline
-from sage.library import Library
-from sage.problems import Problem
+from sage.documents.library import Library
+from sage.documents.problems import Problem
 from sage.settings import load_settings
 from tests.hostile.cases import Case, Place, batches
 from tests.hostile.links import layer_cases, link_cases, special_cases, tree_cases
@@ -91,7 +91,7 @@ def check(server: Served, batch: list[Case], named: list[Problem]) -> None:
             assert says in content, (case.name, server.speaker.name, content[:500])
             assert case.hidden not in content, case.name
     server.check_healthy()
-    info = server.call("sage_info")
+    info = server.info_of_all()
     assert info["problems"] == {
         "count": len(named),
         "first": [{"path": one.path, "what": one.message} for one in named],
@@ -114,7 +114,7 @@ def test_everything_at_once_is_survived_from_the_start(
         with serving(place.root, folder / "cache") as server:
             server.wait_for_index()
             server.check_healthy()
-            assert server.call("sage_info")["problems"]["count"] == len(wrong)
+            assert server.info_of_all()["problems"]["count"] == len(wrong)
     place.sweep()
 
 

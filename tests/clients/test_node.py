@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import clean_environment, serve_command, write_base
 
-CLIENTS = Path(__file__).parent / "clients"
+CLIENTS = Path(__file__).parent
 
 
 def npm_install(folder: Path, *options: str) -> None:

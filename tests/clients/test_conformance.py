@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.test_node import CLIENTS, give_up, npm_install
 from tests.httpkit import serving, write_base
-from tests.test_clients_node import CLIENTS, give_up, npm_install
 
 FOLDER = CLIENTS / "conformance"
 SUITE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"

@@ -9,9 +9,9 @@ import mcp
 import pytest
 from fastmcp.client.transports import StreamableHttpTransport
 
-from sage.access import TokenFile
+from sage.http.token_file import TokenFile
 from tests import httpkit, processes
-from tests.test_clients_python import converse
+from tests.clients.test_python import converse
 
 
 @pytest.fixture(scope="module")

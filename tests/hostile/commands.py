@@ -1,0 +1,102 @@
+"""Runs one command of `sage` after another in a process that a witness watches.
+
+`python -P commands.py LOG REPORT ROOT`: the commands are read from stdin as JSON, and for each one
+its exit code and the processor seconds it took are written to the report.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from urllib.parse import parse_qs
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.hostile.recorder import Witness
+
+ADDRESSES = (
+    *("/", "/?q=quokka", "/why?q=quokka&topic=core/healthy", "/choices", "/read/core", "/live"),
+    *(
+        "/read/core/healthy",
+        "/raw/core/healthy",
+        "/history/core/healthy",
+        "/health",
+        "/health/care",
+    ),
+    *("/read/../../outside/secret", "/read/%2e%2e/%2e%2e/outside/secret.md", "/health/findings"),
+    "/context?task=rinse%20the%20axolotl&task_type=coding",
+)
+"""What a browser asks the page for."""
+
+
+def run(words: list[str], root: str) -> tuple[object, str]:
+    """The exit code of a command, and the traceback of one that did not end as it should."""
+    try:
+        if words[0] == "hook":
+            send_events(words[1:], root)
+        elif words[0] == "page":
+            look_at_pages(root)
+        else:
+            run_command([*words, "--root", root])
+    except SystemExit as ended:
+        return ended.code or 0, ""
+    except Exception as error:
+        from sage.errors import SageError
+
+        if isinstance(error, SageError):  # what the settings of the page's server say is wrong
+            return 4, ""
+        return "raised", traceback.format_exc()
+    return 0, ""
+
+
+def run_command(words: list[str]) -> None:
+    from sage.cli.main import main
+
+    sys.argv = ["sage", *words]
+    main()
+
+
+def send_events(words: list[str], root: str) -> None:
+    """The command `hook` ends its process: here it answers three events and stays."""
+    from sage.hooks.command import run as answer
+
+    touched = {"tool_name": "Edit", "tool_input": {"file_path": f"{root}/src/../../outside/x.py"}}
+    for name, more in (
+        ("SessionStart", {}),
+        ("UserPromptSubmit", {"prompt": "how does the axolotl rinse the quokka"}),
+        ("PostToolUse", touched),
+    ):
+        event = {"session_id": "../../x", "cwd": root, "hook_event_name": name, **more}
+        answer([*words, "--root", root], json.dumps(event).encode(), dict(os.environ), Path(root))
+
+
+def look_at_pages(root: str) -> None:
+    """Every address of the page, over the same knowledge base that the server would open."""
+    from sage.knowledge import open_knowledge
+    from sage.page.site import PageRequest, Site
+    from sage.settings import load_settings
+
+    knowledge = open_knowledge(load_settings({"root": root}, dict(os.environ), Path(root)))
+    site = Site(knowledge)
+    for address in ADDRESSES:
+        path, _, query = address.partition("?")
+        site.answer(PageRequest(path, parse_qs(query)))
+    knowledge.close()
+
+
+if __name__ == "__main__":
+    commands = json.load(sys.stdin)
+    root = sys.argv[3]
+    sys.stdin = io.TextIOWrapper(io.BytesIO())
+    report = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    Witness(sys.argv[1]).watch()
+    for command in commands:
+        start = time.process_time()
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            code, trace = run(command, root)
+        line = [command, code, time.process_time() - start, trace]
+        os.write(report, json.dumps(line).encode() + b"\n")
