@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from sage.analysis import STOP_WORDS
+from sage.bundled_vocabulary import BundledVocabulary
 from sage.deadline import Deadline
-from sage.documents import parse_document
-from sage.library import Library
-from sage.searching import SearchEngine
+from sage.documents.document import parse_document
+from sage.documents.library import Library
+from sage.search.analysis import STOP_WORDS
+from sage.search.engine import SearchEngine
 from sage.settings import load_settings
-from sage.tokens import TokenCounter
+from sage.token_counter import TokenCounter
 
 LIMIT = 10
 
@@ -49,19 +50,23 @@ class Sage:
         flags = {"root": folder / "repo"}
         self.settings = load_settings(flags, {"SAGE_CACHE_DIR": str(folder / "cache")}, folder)
         self.library = Library(self.settings)
-        self.engine = SearchEngine(self.settings, TokenCounter().count_slice)
+        self.engine = SearchEngine(
+            self.settings, TokenCounter().count_slice, BundledVocabulary().holds
+        )
         self.update()
 
     def update(self) -> None:
         listings = self.library.refresh(self.settings.layers, Deadline())
         files = [source for listing in listings for source in listing.files]
-        self.engine.update(
+        self.snapshot = self.engine.update(
             files, lambda source: self.library.look_up(source, Deadline()), Deadline()
         )
 
     def search(self, query: str) -> list[str]:
-        found = self.engine.search(query, limit=LIMIT, deadline=Deadline())
-        return [result["path"].removeprefix(".knowledge/") for result in found.results]
+        found = self.snapshot.search(query, limit=LIMIT, deadline=Deadline())
+        paths = (result.path.removeprefix(".knowledge/") for result in found.sections)
+        # The second section of a page is no second page.
+        return list(dict.fromkeys(paths))
 
 
 class FullText:

@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.search import synthetic
+from sage.documents.markdown import MAX_LINES
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
-from sage.library import MAX_LINES
 from sage.settings import load_settings
 
 LIMIT_SECONDS = 1.0
@@ -136,7 +136,7 @@ def hostile_files() -> Iterator[tuple[str, str]]:
     for name, shape in shapes.items():
         yield name, shape * (900_000 // len(shape.encode()))
         if "\n" in shape:
-            yield f"{name}, as many as are served", shape * (MAX_LINES // shape.count("\n") - 2)
+            yield f"{name}, as many as are parsed", shape * (MAX_LINES // shape.count("\n") - 2)
     yield "different words", " ".join(f"w{number:x}" for number in range(120_000))
     yield "different headings", "".join(f"# h{number}\n" for number in range(90_000))
     yield "nested quotes", "".join(">" * depth + " a\n" for depth in range(1_200))

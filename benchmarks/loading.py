@@ -17,9 +17,9 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from sage.answers import KnowledgeAnswer, KnowledgeMetadata
-from sage.deadline import no_deadline
+from sage.deadline import Clocks, no_deadline
+from sage.documents.library import Library
 from sage.knowledge import KnowledgeBase, open_knowledge
-from sage.library import Library, Time
 from sage.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +29,7 @@ COLD_BAR = 2.0
 FILES = 184
 SECTIONS = 20_000
 # A temporary copy has just been written; a library would wait until it is quiet.
-LATER = Time(now=lambda: time.time() + 60)
+LATER = Clocks(now=lambda: time.time() + 60)
 
 
 def main() -> int:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sage.evaluation import read_golden
-from sage.yamltext import load_yaml
+from sage.knowledge import KnowledgeBase
+from sage.safe_yaml import load_yaml
+from sage.search.evaluation import read_golden
+from sage.settings import load_settings
 
 ROOT = Path(__file__).parent.parent
 OWN = "own"
@@ -56,6 +58,19 @@ def load_set(name: str, max_queries: int = 300) -> RetrievalSet:
         return loaded
     chosen = random.Random(3).sample(loaded.queries, max_queries)
     return RetrievalSet(name, loaded.pages, tuple(chosen))
+
+
+def opened(questions: RetrievalSet, folder: Path) -> KnowledgeBase:
+    """A set's pages as files of a knowledge base, indexed; files that are there stay."""
+    for path, text in questions.pages.items():
+        page = folder / "repo" / ".knowledge" / path
+        if not page.exists():
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text, "utf-8")
+    environment = {"SAGE_CACHE_DIR": str(folder / "cache")}
+    knowledge = KnowledgeBase(load_settings({"root": folder / "repo"}, environment, folder))
+    knowledge.warm()
+    return knowledge
 
 
 def _own() -> RetrievalSet:

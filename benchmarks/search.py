@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.engines import ENGINES, LIMIT, Sage, engine
 from benchmarks.retrieval_sets import RetrievalSet, load_set, set_names
 from sage.deadline import Deadline
-from sage.evaluation import discounted
+from sage.search.evaluation import discounted
 
 SCALES = (5_000, 20_000)
 _SECTIONS_A_PAGE = 10
