@@ -10,13 +10,13 @@ UV := $(shell command -v uv 2>/dev/null)
 # Bytecode is compiled once here: without it every start of the server takes twice as long.
 ifneq ($(UV),)
 CREATE := $(UV) venv --quiet --python "$$(command -v $(PYTHON))" $(VENV)
-INSTALL := $(UV) pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt
+INSTALL := $(UV) pip install --compile-bytecode --python $(BIN)/python -c constraints.txt
 else
 CREATE := $(PYTHON) -m venv $(VENV)
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 endif
 
-.PHONY: help install serve test lint format docs site check bench fuzz soak build bundle clean
+.PHONY: help install serve page test semantic lint format docs pictures site check bench fuzz soak build bundle clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,19 +24,32 @@ help: ## Show this list
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up $(VENV): once, one to two minutes. Everything is said on stderr." >&2
 	@test -x $(BIN)/python || $(CREATE) >&2
 	@$(INSTALL) -e '.[dev]' >&2
 	@touch $(STAMP)
+	@echo "$(VENV) is ready." >&2
 
 install: $(STAMP) ## Create .venv and install everything, at the tested versions
 
 serve: $(STAMP) ## Serve this repository's own .knowledge over MCP on stdio
 	@exec $(BIN)/sage serve --root .
 
+page: $(STAMP) ## Look at this repository's own .knowledge in a browser
+	@exec $(BIN)/sage page --root .
+
+quick: $(STAMP) ## Run the tests that stay in one process: about a minute
+	@$(BIN)/python -m pytest --quick -n auto --dist loadfile
+
 # A file's tests share servers and installed clients, so they stay on one core; in the order of the
 # folders the longest come first, and no core is idle while another finishes them.
 test: $(STAMP) ## Run every test
 	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder --cov --cov-report=term
+
+semantic: $(STAMP) ## Install the extra semantic, and run its tests with their coverage
+	@$(INSTALL) -e '.[semantic]' >&2
+	@$(BIN)/python -m pytest tests/semantic --cov=sage.semantic --cov=sage.cli.meaning --cov-config=tests/semantic/coverage.ini \
+	  --cov-report=term --cov-fail-under=90
 
 lint: $(STAMP) ## Check style and types
 	@$(BIN)/ruff check .
@@ -49,6 +62,9 @@ format: $(STAMP) ## Format the code
 
 docs: $(STAMP) ## Write the generated reference pages
 	@$(BIN)/python -m docs.generate
+
+pictures: $(STAMP) ## Take the pictures of the page for the documentation (needs chromium)
+	@$(BIN)/python -m docs.pictures
 
 site: docs ## Build the documentation site into site/
 	@$(INSTALL) -e '.[site]' >&2

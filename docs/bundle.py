@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sage import __version__
-from sage.tools import all_tools
+from sage.server.tools import all_tools
 
 REPOSITORY = Path(__file__).parent.parent
 DEFAULT_LAYERS = ("core", "guidelines", "frameworks", "practices")

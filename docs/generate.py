@@ -13,13 +13,13 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from sage.arguments import input_schema
-from sage.cli import app
-from sage.outputs import answer_schema
-from sage.recipes import BUILT_IN
-from sage.schema import Setting
+from sage.cli.help import default_of
+from sage.cli.main import app
+from sage.context.recipes import BUILT_IN
+from sage.server.schemas import answer_schema, input_schema
+from sage.server.tools import Tool, all_tools
 from sage.settings import declared_settings
-from sage.tools import Tool, all_tools
+from sage.settings_schema import Setting
 
 FOLDER = Path(__file__).parent
 NOTICE = "<!-- Written by `make docs` from the code. Edit the code, not this page. -->\n"
@@ -42,10 +42,24 @@ def configuration() -> str:
         "",
         NOTICE,
         "SAGE works without configuration. What a team wants different goes into",
-        "`.knowledge/sage.yaml`; what one machine or one run wants different goes into the",
-        "environment or a flag. Flags win over the environment, the environment over the file, the",
-        "file over the defaults. An unknown key or a wrong value is an error that names the file,",
-        "the key and the allowed values.",
+        "`.knowledge/sage.yaml`; what one machine or one run wants different goes into a file of",
+        "the operator's, the environment or a flag. Flags win over the environment, that over the",
+        "operator's file, that over `sage.yaml`, and `sage.yaml` over the defaults. An",
+        "unknown key or a wrong value is an error that names the file, the key and the allowed",
+        "values.",
+        "",
+        "## Who decides what",
+        "",
+        "A repository may be anybody's, so its `sage.yaml` decides only what its pages are and how",
+        "they are found. What is logged, what a file or a call may cost and whether warnings about",
+        "safety count is for the operator: whoever runs the server or the command. The operator's",
+        "file is `config.yaml` in the user's configuration folder (`~/.config/sage` on Linux), or",
+        "the file that `--config` or `SAGE_CONFIG` names, which then stands in place of",
+        "`sage.yaml`; it may hold every setting.",
+        "",
+        "| decided by the repository | decided by the operator only |",
+        "|---|---|",
+        *_deciders(),
         "",
         "## The root",
         "",
@@ -67,10 +81,9 @@ def configuration() -> str:
         "| variable | meaning |",
         "|---|---|",
         "| `SAGE_ROOT` | The repository to serve. |",
-        "| `SAGE_CONFIG` | Another file in place of `.knowledge/sage.yaml`. |",
+        "| `SAGE_CONFIG` | A file of the operator's in place of `.knowledge/sage.yaml`. |",
         "| `SAGE_CACHE_DIR` | Where the index is kept; by default the user's cache folder. |",
         "| `NO_COLOR` | No colours on a terminal. |",
-        "| `TIKTOKEN_CACHE_DIR` | Where vocabularies other than `cl100k_base` lie. |",
         "",
         "Every setting with a variable below its name can be set by it too; a list is separated",
         "by commas.",
@@ -79,15 +92,24 @@ def configuration() -> str:
     return "\n".join(lines)
 
 
+def _deciders() -> Iterator[str]:
+    settings = declared_settings()
+    theirs = [f"`{one.key}`" for one in settings if not one.is_operators]
+    own = [f"`{one.key}`" for one in settings if one.is_operators]
+    yield f"| {', '.join(theirs)} | {', '.join(own)} |"
+
+
 def _setting(setting: Setting) -> Iterator[str]:
     yield f"### `{setting.key}`"
     yield ""
     yield setting.doc
     yield ""
-    yield f"- Values: {setting.expected}"
+    yield f"- Values: {setting.values.expected}"
     yield f"- Default: `{json.dumps(setting.default, ensure_ascii=False)}`"
     if setting.variable:
         yield f"- Variable: `{setting.variable}`"
+    if setting.is_operators:
+        yield "- Decided by the operator: not in a repository's `sage.yaml`"
     yield ""
 
 
@@ -117,7 +139,7 @@ def _tool(tool: Tool) -> Iterator[str]:
     yield from _fenced(input_schema(tool.arguments))
     yield "Output:"
     yield ""
-    yield from _fenced(answer_schema(tool.answer))
+    yield from _fenced(answer_schema(tool.answer, tool.described))
 
 
 def _fenced(schema: dict[str, Any]) -> Iterator[str]:
@@ -167,7 +189,10 @@ def _command(name: str, command: Any) -> Iterator[str]:
     yield inspect.cleandoc(command.help or "")
     yield ""
     yield "```text"
-    yield f"sage {name} " + " ".join(_usage(command.params))
+    inner = getattr(command, "commands", {})
+    words = ["COMMAND"] if inner else command.collect_usage_pieces(None)
+    yield " ".join([f"sage {name}", *words])
+    yield from (command.epilog or "").removeprefix("\b").splitlines()
     yield "```"
     yield ""
     if command.params:
@@ -176,27 +201,17 @@ def _command(name: str, command: Any) -> Iterator[str]:
         for parameter in command.params:
             yield _parameter(parameter)
         yield ""
-    for inner_name, inner in getattr(command, "commands", {}).items():
-        yield from _command(f"{name} {inner_name}", inner)
-
-
-def _usage(parameters: list[Any]) -> Iterator[str]:
-    for parameter in parameters:
-        if parameter.param_type_name == "argument":
-            word = parameter.name.upper()
-            yield word if parameter.required else f"[{word}]"
-    if any(parameter.param_type_name == "option" for parameter in parameters):
-        yield "[OPTIONS]"
+    for inner_name, inner_command in inner.items():
+        yield from _command(f"{name} {inner_name}", inner_command)
 
 
 def _parameter(parameter: Any) -> str:
     argument = parameter.param_type_name == "argument"
-    name = parameter.name.upper() if argument else ", ".join(parameter.opts)
-    default = parameter.default
-    shown = "" if default is None or default is False or callable(default) else f"`{default}`"
-    if not argument and isinstance(parameter.show_default, str):
-        shown = parameter.show_default
-    return f"| `{name}` | {(parameter.help or '').replace('|', chr(92) + '|')} | {shown} |"
+    name = parameter.metavar if argument else ", ".join(parameter.opts)
+    value = "" if argument or not parameter.metavar else f" {parameter.metavar}"
+    default = default_of(parameter)
+    shown = default if isinstance(parameter.show_default, str) or not default else f"`{default}`"
+    return f"| `{name}{value}` | {(parameter.help or '').replace('|', chr(92) + '|')} | {shown} |"
 
 
 def main(arguments: list[str]) -> int:

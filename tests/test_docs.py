@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.generate import FOLDER, pages
-from sage.documents import parse_document
+from sage.documents.document import parse_document
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
@@ -88,3 +88,13 @@ def _shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
         timeout=120,
         check=False,
     )
+
+
+def test_every_journey_of_the_architecture_leads_through_files_that_exist() -> None:
+    page = ROOT / "docs" / "architecture.md"
+    journeys = [line for line in page.read_text("utf-8").splitlines() if " → [" in line]
+    assert len(journeys) == 7
+    for journey in journeys:
+        for shown, link in re.findall(r"\[`([\w/]+)`\]\(([^)]+)\)", journey):
+            assert (page.parent / link).is_file(), link
+            assert link == f"../sage/{shown}.py"

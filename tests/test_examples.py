@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from sage.documents import parse_document
-from sage.evaluation import read_golden_file
+from sage.documents.document import parse_document
 from sage.knowledge import open_knowledge
+from sage.safe_yaml import load_yaml
+from sage.search.evaluation import read_golden_file
 from sage.settings import load_settings
-from sage.yamltext import load_yaml
 from tests.commands import Run, run
 from tests.conftest import Base
 from tests.findings import checked, found
@@ -33,6 +33,12 @@ TRIED_ELSEWHERE = {
     "tutorial.md": "test_docs runs it from the first command to the last",
     "python3 -m venv": "it needs a network; .ci/run installs the wheel in an empty environment",
     "claude mcp add": "it is the client's own command",
+    "sage publish": "tests/cluster publishes to a real cluster",
+    "sage serve --http --engine opensearch": "tests/cluster serves from a real cluster",
+    "'.[semantic]'": "make semantic installs it",
+    "sage eval --compare": "tests/semantic/test_commands.py runs it",
+    "SAGE_SEARCH_MODEL=": "tests/semantic/test_onnx_folder.py makes such a folder and uses it",
+    "sage page": "tests/page starts it and looks at it with a browser",
 }
 _BLOCK = re.compile(r"^(?P<fence>```+)(?P<kind>\w*)\n(?P<text>.*?)^(?P=fence)$", re.M | re.S)
 _INLINE = re.compile(r"(?<!`)`(sage [^`]+)`(?!`)")
@@ -61,7 +67,7 @@ def examples(page: str, kind: str) -> list[Example]:
 
 def all_examples() -> Iterator[Example]:
     """Every block of every page that a person wrote."""
-    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
+    for path in [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))]:
         if path.name not in (*GENERATED, "tutorial.md"):
             for block in _BLOCK.finditer(path.read_text("utf-8")):
                 yield Example(path.name, block["kind"], block["text"])
@@ -132,7 +138,9 @@ def test_the_check_of_the_guide_prints_what_it_shows(run: Run, base: Base) -> No
 
 
 def test_make_has_every_target_that_is_named() -> None:
-    lines = [line for page in ("README.md", "contributing.md") for line in _made(page)]
+    lines = [
+        line for page in ("README.md", "contributing.md", "CONTRIBUTING.md") for line in _made(page)
+    ]
     assert len(lines) >= 5
     for line in lines:
         done = subprocess.run(["make", "-n", line.split()[1]], cwd=ROOT, capture_output=True)
@@ -158,7 +166,7 @@ def test_the_commands_of_the_readme_start_a_knowledge_base(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("page", ["README.md", "clients.md"])
 def test_an_entry_written_by_hand_starts_a_server_that_answers(page: str, base: Base) -> None:
-    (example,) = examples(page, "json")
+    example = examples(page, "json")[-1]
     server = json.loads(example.text)["mcpServers"]["sage"]
     words = [
         word.replace(server["args"][-1], str(base.root))
@@ -171,8 +179,36 @@ def test_an_entry_written_by_hand_starts_a_server_that_answers(page: str, base: 
     assert json.loads(done.stdout)["result"] == {}
 
 
+def test_the_entry_to_commit_is_the_one_that_is_written(run: Run, base: Base) -> None:
+    shown = json.loads(examples("clients.md", "json")[0].text)
+    assert run("install", "claude-code", "--shared", "--write")[0] == 0
+    assert json.loads((base.root / ".mcp.json").read_text()) == shown
+
+
+def test_the_workflow_runs_the_two_commands_on_every_python_that_is_named() -> None:
+    workflow = loaded((ROOT / ".github/workflows/check.yml").read_text("utf-8"))
+    job = workflow["jobs"]["check"]
+    named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
+    assert job["strategy"]["matrix"]["python"] == named
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["make lint", "make test"]
+
+
+def test_the_hooks_of_developers_run_what_exists() -> None:
+    hooks = loaded((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0]["hooks"]
+    for hook in hooks:
+        program = hook["entry"].split()[0].removeprefix(".venv/bin/")
+        assert (Path(sys.executable).parent / program).exists(), program
+
+
+@pytest.mark.parametrize("command", ["install claude-code --hooks", "uninstall claude-code"])
+def test_the_commands_of_the_guide_to_hooks_are_taken(run: Run, base: Base, command: str) -> None:
+    lines = [line for one in examples("hooks.md", "sh") for line in one.commands]
+    assert any(line.startswith(f"sage {command}") for line in lines)
+    assert run(*command.split())[0] == 0
+
+
 def test_the_front_matter_of_the_guide_is_read_without_a_problem() -> None:
-    (example,) = examples("authoring.md", "yaml")
+    example, *_ = examples("authoring.md", "yaml")
     document = parse_document(f"{example.text}\n# T\n", "core/page.md", "core")
     assert document.problems == ()
     assert document.meta.extra == {}
@@ -208,6 +244,21 @@ def test_what_the_guide_lets_pass_passes(base: Base) -> None:
     assert found(base, "dead-path", text.replace("<!-- sage-ignore: dead-path -->", "")) == [6]
     old = f"---\nlast_updated: 2001-01-01\n{page}---\n# Page\n\nT.\n"
     assert checked(base, {"core/page.md": old, "sage.yaml": everywhere}).problems == ()
+
+
+def test_the_address_of_the_guide_links_a_page_to_where_it_is_edited(base: Base) -> None:
+    (example,) = examples("page.md", "yaml")
+    knowledge = base.open({"sage.yaml": example.text})
+    assert knowledge.settings.page.edit_url.endswith("/edit/main/{path}")
+
+
+def test_the_note_of_the_guide_is_drafted(run: Run, base: Base) -> None:
+    (example,) = examples("notes.md", "sh")
+    (command,) = example.commands
+    base.write({"core/principles.md": "# Principles\n\nBe kind.\n"})
+    assert run(*shlex.split(command)[1:], "--yes")[0] == 0
+    (page,) = base.path("").rglob("*idempotency*.md")
+    assert "src/labels/**" in page.read_text("utf-8")
 
 
 def test_the_recipes_of_the_guide_are_taken(base: Base) -> None:
@@ -269,7 +320,7 @@ def test_every_command_in_a_sentence_exists_with_its_options(run: Run) -> None:
     helps: dict[str, str] = {}
     for command in sorted(named):
         words = command.split()[1:]
-        name = " ".join(words[: 2 if words[0] == "token" else 1])
+        name = " ".join(words[: 2 if words[0] in ("token", "tags") else 1])
         if name.startswith("-"):
             name = ""
         if name not in helps:
