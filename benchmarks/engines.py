@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from sage.bundled_vocabulary import BundledVocabulary
 from sage.deadline import Deadline
 from sage.documents.document import parse_document
 from sage.documents.library import Library
 from sage.search.analysis import STOP_WORDS
 from sage.search.engine import SearchEngine
 from sage.settings import load_settings
-from sage.token_counter import TokenCounter
+from sage.token_counter import BundledVocabulary, TokenCounter
 
 LIMIT = 10
 

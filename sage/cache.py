@@ -10,10 +10,11 @@ import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from cachetools import TTLCache
 
+from sage.answers import CacheInfo
 from sage.deadline import Clock, Deadline
 from sage.errors import TimeoutExceeded
 
@@ -22,6 +23,10 @@ V = TypeVar("V")
 # On whose behalf the running code works, "" for nobody in particular, who may fill all.
 owner: ContextVar[str] = ContextVar("sage_cache_owner", default="")
 
+MAX_ANSWERS = 256
+"""Answers kept in memory."""
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""What they take together; half of it those of one caller."""
 _MAX_OWNERS = 1_000
 
 
@@ -163,6 +168,41 @@ class Cache(Generic[V]):
                 return value
             if not self._ready.wait(deadline.remaining_seconds):
                 raise TimeoutExceeded(deadline.message)
+
+
+class AnswerCache:
+    """The answers to what was asked before, of whatever kind."""
+
+    def __init__(self, ttl_seconds: float, clock: Clock) -> None:
+        self._values: Cache[Any] = Cache(
+            MAX_ANSWER_BYTES,
+            ttl_seconds,
+            clock,
+            bytes_of,
+            most_values=MAX_ANSWERS,
+            largest=MAX_ANSWER_BYTES // 8,
+            owner_most=MAX_ANSWER_BYTES // 2,
+        )
+
+    @property
+    def info(self) -> CacheInfo:
+        """Whether answers are kept, and how often one was there."""
+        return CacheInfo(enabled=self._values.enabled, hit_rate=self._values.hit_rate)
+
+    def remember(
+        self,
+        key: Hashable,
+        compute: Callable[[], V],
+        may_keep: Callable[[V], bool],
+        deadline: Deadline,
+    ) -> tuple[V, bool]:
+        """An answer, and whether it was ready; partial ones are not kept."""
+
+        def computed() -> tuple[V, bool]:
+            value = compute()
+            return value, may_keep(value)
+
+        return self._values.remember(key, computed, deadline)
 
 
 def bytes_of(value: object) -> int:

@@ -3,10 +3,12 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 
 from sage.errors import TimeoutExceeded
 
 Clock = Callable[[], float]
+_MONTH_SECONDS = 365.25 / 12 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +18,11 @@ class Clocks:
     monotonic: Clock = time.monotonic
     now: Clock = time.time
     sleep: Callable[[float], None] = time.sleep
+
+    def months_ago(self, months: int) -> date:
+        """The day so many months before today."""
+        moment = max(0.0, self.now() - months * _MONTH_SECONDS)
+        return datetime.fromtimestamp(moment, UTC).date()
 
 
 class Deadline:

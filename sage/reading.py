@@ -5,7 +5,7 @@ until the deadline passes. Fitting them into a token limit is the business of `f
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from sage.answers import Omitted
+from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
@@ -40,6 +40,25 @@ class TopicReading:
     overrides: tuple[str, ...]
     """The pages of it that other sources have, too, and which."""
     may_keep: bool
+
+    def answer(
+        self, layer: str, topic: str | None, load_time_ms: float, from_cache: bool
+    ) -> KnowledgeAnswer:
+        """The object that the tool and the command show."""
+        reading = self.reading
+        metadata = KnowledgeMetadata(
+            layer=layer,
+            topic=topic,
+            files_loaded=self.files_loaded,
+            load_time_ms=load_time_ms,
+            from_cache=from_cache,
+            token_count=reading.token_count,
+            complete=reading.complete,
+            omitted=[omitted.copy() for omitted in reading.omitted],
+        )
+        if self.overrides:
+            metadata["overrides"] = list(self.overrides)
+        return KnowledgeAnswer(content=reading.content, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ A kind with its bounds says which values are right, in words too. What becomes o
 (an error, a problem of a page) and how a caller's text is read first is up to whoever asks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,33 @@ def checked_topic(topic: str | None) -> str | None:
     if len(topic) > MAX_TOPIC:
         raise InvalidInput(f"topic has {len(topic)} characters, at most {MAX_TOPIC} are allowed")
     return topic.strip()
+
+
+def layers_meant(layer: str, layers: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the layers that a `layer` argument means.
+
+    Raises:
+        InvalidInput: there is no such layer.
+    """
+    if layer == ALL_LAYERS:
+        return layers
+    if layer in layers:
+        return (layer,)
+    known = (*layers, ALL_LAYERS)
+    close = did_you_mean(layer, known)
+    raise InvalidInput(f"there is no layer {layer!r}; use one of {', '.join(known)}{close}")
+
+
+def source_meant(name: str | None, names: Sequence[str]) -> str | None:
+    """That of the sources that a `source` argument means; None for all.
+
+    Raises:
+        InvalidInput: there is no such source.
+    """
+    if not name or name in names:
+        return name or None
+    close = did_you_mean(name, names)
+    raise InvalidInput(f"there is no source {name[:60]!r}; use one of {', '.join(names)}{close}")
 
 
 _MAX_SHOWN = 60

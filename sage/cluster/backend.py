@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
-from sage.bundled_vocabulary import BundledVocabulary
 from sage.cluster.connection import ClusterOptions, Connection, NotThere
 from sage.cluster.reader import ClusterReader
 from sage.cluster.replica import Replica, Scope, View
@@ -30,6 +29,7 @@ from sage.search.synonyms import with_team
 from sage.search.update import LookUp, Progress
 from sage.settings import CheckSettings, ContextSettings, Settings
 from sage.sources import Source as SourceSettings
+from sage.token_counter import BundledVocabulary
 from sage.values import OWN, RELEVANCE
 
 T = TypeVar("T")

@@ -1,10 +1,11 @@
 """What `sage_get_context` answers: the knowledge for a task, within a budget for the whole answer.
 
-Pure: what the index keeps of each page, a search and a way to open a page come in, a context comes
-out. Freshness and the keeping of answers are the knowledge base's.
+What the index keeps of each page, a search and a way to open a page come in, a context comes out.
+Freshness and the keeping of answers are the knowledge base's.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sage.context.excerpts import TokenTally
 from sage.context.explain import PackedContext, answer_of
@@ -20,11 +21,14 @@ from sage.context.selection import (
     languages_of_request,
 )
 from sage.deadline import Deadline
-from sage.documents.document import reading_order
+from sage.documents.document import Document, reading_order
+from sage.documents.library import Library, Listing, are_complete, files_of
 from sage.documents.plain_text import find_footers
 from sage.documents.topics import successors
 from sage.errors import InvalidInput, did_you_mean
 from sage.search.catalog import DocumentEntry
+from sage.search.protocol import Snapshot
+from sage.search.searcher import RankedSections
 from sage.token_counter import TokenCounter
 
 __all__ = ["ContextBuilder", "ContextRequest", "PageBase"]
@@ -74,6 +78,36 @@ class ContextBuilder:
         selector = Selector(base, known, recipe, scored, request, deadline)
         selection = selector.select()
         return _Assembly(selection, request.token_budget, self._tally, deadline).run()
+
+    def build_from(
+        self,
+        library: Library,
+        listings: Sequence[Listing],
+        snapshot: Snapshot,
+        request: ContextRequest,
+        overrides: Mapping[str, tuple[str, ...]] | None,
+        deadline: Deadline,
+    ) -> PackedContext:
+        """The same from the files and the index of one moment; not complete when either is not."""
+        sources = {source.path: source for source in files_of(listings)}
+        unread: list[str] = []
+
+        def load(path: str) -> Document | None:
+            source = sources.get(path)
+            if source is None:
+                return None
+            loaded = library.look_up(source, deadline)
+            if loaded.document is None and loaded.passing:
+                unread.append(path)
+            return loaded.document
+
+        def rank(text: str, limit: int) -> RankedSections:
+            return snapshot.rank_sections(text, limit=limit, deadline=deadline)
+
+        base = PageBase(snapshot.searcher.catalog.entries, rank, load, overrides)
+        pack = self.build(base, request, deadline)
+        ready = are_complete(listings) and not snapshot.behind and not unread
+        return pack if ready else replace(pack, complete=False)
 
     def _scored(self, known: KnownPages, recipe: Recipe, request: ContextRequest) -> ScoredPages:
         has_task = bool(request.task.strip() or request.current_files)

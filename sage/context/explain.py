@@ -79,14 +79,22 @@ class PackedContext:
             reasons=tuple(why_not(coming[topic]) for topic in omitted),
         )
 
-    def say_rest(self, answer: ContextAnswer) -> None:
-        """Add the fields that are there only when they say something."""
+    def answer(self, load_time_ms: float) -> ContextAnswer:
+        """The object that the tool and the command show."""
+        answer = ContextAnswer(
+            context=self.context,
+            sections=list(self.sections),
+            token_count=self.token_count,
+            load_time_ms=load_time_ms,
+            sources=[source.copy() for source in self.sources],
+        )
         if self.omitted:
             answer["omitted"] = list(self.omitted)
         if self.note:
             answer["note"] = self.note
         if not self.complete:
             answer["complete"] = False
+        return answer
 
 
 def answer_of(

@@ -66,7 +66,7 @@ def searcher(base: Base, said: dict[str, tuple[int, float]]) -> Searcher:
     base.write(PAGES)
     knowledge = base.open()
     knowledge.warm()
-    engine = knowledge._search.get()
+    engine = knowledge._index.engine
     assert isinstance(engine, SearchEngine)
     found = engine._searcher
     assert found is not None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sage.bundled_vocabulary import BundledVocabulary
 from sage.search.spelling import RealWords
+from sage.token_counter import BundledVocabulary
 
 WORDS = RealWords(BundledVocabulary().holds)
 
