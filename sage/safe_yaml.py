@@ -1,22 +1,25 @@
-"""PyYAML's home: loads YAML that anybody may have written, within fixed bounds.
+"""PyYAML's home: loads YAML, and TOML, that anybody may have written, within fixed bounds.
 
 Values keep what a writer sees: dates and times stay text, only true and false are booleans.
 """
 
+import datetime
 import re
+import tomllib
 from typing import Any
 
 import yaml
 
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 20
+_TOML_LINE = re.compile(r"at line (\d+)")
 
 # libyaml is several times faster; the pure loader is the same class elsewhere.
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class YamlError(ValueError):
-    """The text is not YAML that we accept; `line` is 1-based, 0 when unknown."""
+    """The text is not YAML, or TOML, that we accept; `line` is 1-based, 0 when unknown."""
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
@@ -142,3 +145,33 @@ def _line(error: yaml.MarkedYAMLError, text: str) -> int:
     """The line to look at: what is missing at the end is marked on the line after the last."""
     mark = error.problem_mark or error.context_mark
     return min(mark.line + 1, len(text.splitlines())) if mark else 0
+
+
+def load_toml(text: str) -> dict[str, object]:
+    """The table of one TOML document; dates and times stay text, as in YAML.
+
+    Raises:
+        YamlError: syntax, size or depth.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_BYTES:
+        raise YamlError(f"{size} bytes of TOML, at most {MAX_BYTES} are read")
+    try:
+        table = tomllib.loads(text.replace("\r\n", "\n").replace("\r", "\n"))
+    except (ValueError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "too deep"
+        line = _TOML_LINE.search(reason)
+        raise YamlError(f"not valid TOML: {reason}", int(line[1]) if line else 0) from error
+    return {key: _plain_toml(value, 1) for key, value in table.items()}
+
+
+def _plain_toml(value: object, depth: int) -> object:
+    if depth > MAX_DEPTH:
+        raise YamlError(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        return {key: _plain_toml(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain_toml(inner, depth + 1) for inner in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    return value

@@ -9,10 +9,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from sage.config_file import load_tree, repository_config
-from sage.errors import ConfigError, InvalidInput, did_you_mean
+from sage.config_file import repository_config
+from sage.errors import ConfigError
 from sage.paths import (
     CONFIG_FILE,
     KNOWLEDGE_DIR,
@@ -21,6 +20,13 @@ from sage.paths import (
     find_user_config,
     here,
     located,
+)
+from sage.setting_values import (
+    check_groups,
+    environment_values,
+    file_values,
+    flag_sources,
+    flag_values,
 )
 from sage.settings_schema import (
     Setting,
@@ -34,7 +40,6 @@ from sage.sources import (
     NamedSource,
     Source,
     check_layers,
-    checked_places,
     named_as_text,
     named_in,
     resolved,
@@ -48,7 +53,6 @@ FAIL_LEVELS = ("note", "warning", "error", "never")
 SEMANTIC = ("auto", "off", "on")
 DEFAULT_MODEL = "granite"
 _MAX_TEXT = 200
-_MAX_SYNONYMS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +346,9 @@ def rootless_settings(
     cache_dir = find_cache_dir(environment)
     own = find_user_config(environment)
     root = cache_dir / "replica"
-    values = _file_values(own, root, is_operators=True) if own.is_file() else {}
-    values |= _environment_values(environment) | _flag_values(flags or {})
+    known = declared_settings()
+    values = file_values(own, root, known, is_operators=True) if own.is_file() else {}
+    values |= environment_values(environment, known) | flag_values(flags or {}, known)
     values |= {"root": root, "cache_dir": cache_dir, "found_by": "the cluster"}
     settings: Settings = assembled(Settings, values)
     return settings
@@ -354,18 +359,19 @@ def _found_settings(
 ) -> Settings:
     root, found_by = find_root(flags.get("root"), environment, working_dir)
     config, is_operators = _config_path(root, flags, environment)
-    values = _file_values(config, root, is_operators) if config else {}
+    known = declared_settings()
+    values = file_values(config, root, known, is_operators) if config else {}
     named = _named_sources(values, config, root, is_operators)
     own = find_user_config(environment)
     if own.is_file():
-        users = _file_values(own, root, is_operators=True)
+        users = file_values(own, root, known, is_operators=True)
         named += _named_sources(users, own, root, is_operators=True)
         values |= users
     given = environment.get("SAGE_SOURCES", "").split(",")
     named += named_as_text(given, "SAGE_SOURCES", working_dir)
-    named += named_as_text(_flag_sources(flags), "--source", working_dir)
-    values |= _environment_values(environment)
-    values |= _flag_values(flags)
+    named += named_as_text(flag_sources(flags), "--source", working_dir)
+    values |= environment_values(environment, known)
+    values |= flag_values(flags, known)
     values |= {
         "root": root,
         "cache_dir": find_cache_dir(environment),
@@ -375,7 +381,7 @@ def _found_settings(
     settings: Settings = assembled(Settings, values)
     named_by_variable = environment.get("SAGE_LAYERS")
     check_layers(settings.layers, "SAGE_LAYERS" if named_by_variable else f"{CONFIG_FILE}: layers")
-    _check_groups(settings.synonyms)
+    check_groups(settings.synonyms)
     if not named:
         return settings
     further = resolved(named, root, settings.layers)
@@ -393,11 +399,6 @@ def _named_sources(
     return named_in(values.get("sources"), path.name, base, is_operators)
 
 
-def _flag_sources(flags: Mapping[str, object]) -> list[str]:
-    given = flags.get("sources")
-    return [str(one) for one in given] if isinstance(given, list) else []
-
-
 def _config_path(
     root: Path, flags: Mapping[str, object], environment: Mapping[str, str]
 ) -> tuple[Path | None, bool]:
@@ -410,107 +411,3 @@ def _config_path(
             raise ConfigError(f"{source} names {given}, which is not a file")
         return path, True
     return repository_config(root), False
-
-
-def _file_values(path: Path, root: Path, is_operators: bool) -> dict[str, object]:
-    name = str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
-    tree = load_tree(path, name)
-    known = {setting.key: setting for setting in declared_settings()}
-    groups = {key.split(".")[0] for key in known if "." in key}
-    values: dict[str, object] = {}
-    for key, value in _flattened(tree, groups, name):
-        if key == "layers" and isinstance(value, dict):
-            places = checked_places(value, f"{name}: {key}")
-            values["layer_paths"] = {layer: given for layer, given in places.items() if given}
-            value = list(places)
-        if key not in known:
-            raise ConfigError(_unknown_key(name, key, list(known)))
-        values[key] = _checked(known[key], value, f"{name}: {key}")
-        if not is_operators:
-            _refuse_operators(known[key], value, name)
-    return values
-
-
-def _refuse_operators(setting: Setting, value: object, name: str) -> None:
-    """Refuse what a repository says although it is not for it to say."""
-    if setting.is_operators:
-        raise ConfigError(
-            f"{name}: {setting.key} is for whoever runs SAGE to decide, not for a repository; "
-            f"remove it there and set {setting.variable}, or put it into {find_user_config({})}"
-        )
-    if setting.key == "check.fail_on" and value == "never":
-        raise ConfigError(f"{name}: check.fail_on: a repository cannot set never; use a flag")
-    if setting.key == "search.model" and not str(value).isalnum():
-        raise ConfigError(
-            f"{name}: search.model: a repository can name a model, not a path; set "
-            f"{setting.variable}, or put it into {find_user_config({})}"
-        )
-    if setting.key.endswith("_url") and not str(value).startswith(("https://", "http://", "/")):
-        raise ConfigError(f"{name}: {setting.key}: expected an address with https://, or a path")
-
-
-def _flattened(tree: dict[str, Any], groups: set[str], name: str) -> list[tuple[str, object]]:
-    pairs: list[tuple[str, object]] = []
-    for key, value in tree.items():
-        if key not in groups:
-            pairs.append((str(key), value))
-        elif value is not None and not isinstance(value, dict):
-            raise ConfigError(f"{name}: {key}: expected a mapping, found {value!r}")
-        else:
-            pairs += [(f"{key}.{inner}", part) for inner, part in (value or {}).items()]
-    return pairs
-
-
-def _unknown_key(name: str, key: str, known: list[str]) -> str:
-    key = key if key.isprintable() else repr(key)
-    group, dot, _ = key.rpartition(".")
-    allowed = [other for other in known if other.startswith(group + dot)]
-    return (
-        f"{name}: {key} is not a setting{did_you_mean(key, known)} "
-        f"(allowed: {', '.join(sorted(allowed))})"
-    )
-
-
-def _environment_values(environment: Mapping[str, str]) -> dict[str, object]:
-    return {
-        setting.key: _parsed(setting, environment[setting.variable], setting.variable)
-        for setting in declared_settings()
-        if setting.variable and environment.get(setting.variable)
-    }
-
-
-def _flag_values(flags: Mapping[str, object]) -> dict[str, object]:
-    known = {setting.key: setting for setting in declared_settings()}
-    given = {key: value for key, value in flags.items() if value is not None}
-    try:
-        return {
-            key: _checked(known[key], value, f"--{key.split('.')[-1].replace('_', '-')}")
-            for key, value in given.items()
-            if key not in ("root", "config", "sources")
-        }
-    except ConfigError as error:
-        raise InvalidInput(str(error)) from error
-
-
-def _checked(setting: Setting, value: object, where: str) -> object:
-    try:
-        return setting.values.checked(value)
-    except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _parsed(setting: Setting, text: str, where: str) -> object:
-    try:
-        return setting.parsed(text)
-    except ValueError as error:
-        raise ConfigError(f"{where}: {error}") from error
-
-
-def _check_groups(synonyms: TextLists) -> None:
-    """Each word of a group is searched with each other: that grows with the square of its size."""
-    for word, others in synonyms.items():
-        if len(others) > _MAX_SYNONYMS:
-            raise ConfigError(
-                f"{CONFIG_FILE}: synonyms.{word[:40]}: {len(others)} words, at most "
-                f"{_MAX_SYNONYMS} are allowed"
-            )

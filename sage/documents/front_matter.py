@@ -8,8 +8,7 @@ from typing import Any
 
 from sage.documents.problems import Problem
 from sage.documents.scopes import split_globs
-from sage.safe_toml import load_toml
-from sage.safe_yaml import YamlError, load_yaml
+from sage.safe_yaml import YamlError, load_toml, load_yaml
 from sage.values import Values, WrongValue, is_number
 
 STATUSES = ("draft", "published", "resolved", "superseded", "deprecated")
