@@ -62,7 +62,7 @@ class Client:
         assert self.running is not None
         return self.running[1]
 
-    def raw(self, data: bytes, timeout: float = 120) -> Reply:
+    def raw(self, data: bytes, timeout: float = PATIENCE_SECONDS) -> Reply:
         """Send bytes as they are and read one answer."""
         with socket.create_connection((self.address, self.port), timeout) as connection:
             connection.sendall(data)
@@ -228,7 +228,7 @@ class Process:
     def line(self, message: str) -> dict[str, Any]:
         """The first line that says this, once it is there."""
         with self._said:
-            if not self._said.wait_for(lambda: self._find(message), 60):
+            if not self._said.wait_for(lambda: self._find(message), PATIENCE_SECONDS):
                 raise AssertionError(f"no line {message!r} in {self.lines}")
             return self._find(message)[0]
 

@@ -10,6 +10,7 @@ import pytest
 
 from docs.generate import FOLDER, pages
 from sage.documents.document import parse_document
+from tests.processes import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
@@ -85,7 +86,7 @@ def _shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 

@@ -25,6 +25,7 @@ from sage.settings import load_settings
 from tests.commands import Run, run
 from tests.conftest import Base
 from tests.findings import checked, found
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["run"]
 ROOT = Path(__file__).parent.parent
@@ -157,7 +158,7 @@ def test_the_commands_of_the_readme_start_a_knowledge_base(tmp_path: Path) -> No
     commands = [one for one in examples("README.md", "sh") if one.text.startswith("sage ")]
     assert len(commands) == 1
     for line in commands[0].commands:
-        _, error = shell(line, tmp_path).communicate(timeout=120)
+        _, error = shell(line, tmp_path).communicate(timeout=PATIENCE_SECONDS)
         assert "Traceback" not in error
     assert (tmp_path / ".knowledge" / "core").is_dir()
     entry = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]["sage"]
@@ -174,7 +175,12 @@ def test_an_entry_written_by_hand_starts_a_server_that_answers(page: str, base: 
     ]
     hello = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     done = subprocess.run(
-        words, input=json.dumps(hello) + "\n", capture_output=True, text=True, timeout=120, cwd="/"
+        words,
+        input=json.dumps(hello) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        cwd="/",
     )
     assert json.loads(done.stdout)["result"] == {}
 
@@ -222,7 +228,7 @@ def test_the_workflows_of_the_guide_run(base: Base) -> None:
     lines = [step["run"] for step in steps if step.get("run", "").startswith("sage")]
     assert len(lines) == 2
     for line in lines:
-        out, error = shell(line, base.root).communicate(timeout=120)
+        out, error = shell(line, base.root).communicate(timeout=PATIENCE_SECONDS)
         assert (out.strip(), error) == ("", "")
     assert json.loads((base.root / "sage.sarif").read_text())["version"] == "2.1.0"
 
@@ -290,7 +296,7 @@ def test_every_command_of_the_deployment_guide_works(base: Base) -> None:
             assert "listening" in _first_line(line.replace("--port 8000", "--port 0"), base.root)
         else:
             process = shell(re.sub(r"[\[\]]", "", line), base.root)
-            _, error = process.communicate(timeout=120)
+            _, error = process.communicate(timeout=PATIENCE_SECONDS)
             assert process.returncode == 0, error
 
 
@@ -304,7 +310,7 @@ def _first_line(line: str, folder: Path) -> str:
     while "listening" not in said and (one := process.stderr.readline()):
         said += one
     process.terminate()  # while the line is still being written: no signal may be lost then
-    process.communicate(timeout=120)
+    process.communicate(timeout=PATIENCE_SECONDS)
     giving_up.cancel()
     assert process.returncode == 0
     return said

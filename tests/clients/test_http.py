@@ -12,6 +12,7 @@ from fastmcp.client.transports import StreamableHttpTransport
 from sage.http.token_file import TokenFile
 from tests import httpkit, processes
 from tests.clients.test_python import converse
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def test_a_conversation(url: str, make: Callable[..., Any], mode: str, version: 
             assert client.session.protocol_version == version
             await converse(client)
 
-    asyncio.run(asyncio.wait_for(scenario(), 120))
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE_SECONDS))
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -47,4 +48,6 @@ def test_a_conversation_with_a_token(tmp_path_factory: pytest.TempPathFactory, m
 
     root = processes.write_base(folder)
     with httpkit.serving(root, tokens=tokens.path, require_token=True) as server:
-        asyncio.run(asyncio.wait_for(scenario(f"http://127.0.0.1:{server.port}/mcp"), 120))
+        asyncio.run(
+            asyncio.wait_for(scenario(f"http://127.0.0.1:{server.port}/mcp"), PATIENCE_SECONDS)
+        )

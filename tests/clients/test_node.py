@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.processes import clean_environment, serve_command, write_base
+from tests.processes import PATIENCE_SECONDS, clean_environment, serve_command, write_base
 
 CLIENTS = Path(__file__).parent
 
@@ -45,7 +45,7 @@ def converse(script: Path, flavour: str, root: Path) -> Mapping[str, Any]:
         ["node", str(script), flavour, *serve_command(root)],
         env=clean_environment(root),
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
@@ -97,7 +97,7 @@ def test_claude_code_connects(tmp_path: Path) -> None:
             cwd=home,
             env=environment,
             capture_output=True,
-            timeout=120,
+            timeout=PATIENCE_SECONDS,
             check=True,
         )
         return done.stdout.decode()

@@ -11,7 +11,7 @@ import mcp
 import pytest
 from fastmcp.client.transports import StdioTransport
 
-from tests.processes import clean_environment, serve_command, serving, write_base
+from tests.processes import PATIENCE_SECONDS, clean_environment, serve_command, serving, write_base
 
 CALLS: dict[str, dict[str, Any]] = {
     "sage_get_knowledge": {"layer": "core"},
@@ -48,7 +48,7 @@ def test_a_conversation(
             assert client.session.protocol_version == version
             await converse(client)
 
-    asyncio.run(asyncio.wait_for(scenario(), 120))
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE_SECONDS))
 
 
 async def converse(client: Any) -> None:

@@ -23,6 +23,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.processes import PATIENCE_SECONDS
+
 PACKAGE = "@dragon-den/dopensearch@2.4.0"
 INTEGRITY = (
     "sha512-Ai8DPNto/vNVHjUt2JQC1ZptiXL4qJLcCqn/mvX/tkAQbQ5FMZJckc9B1Z9FbbnyruDhZRkXRbxhLXR3qzfvaA"
@@ -143,7 +145,7 @@ class Node:
         data = None if body is None else json.dumps(body).encode()
         head = {"Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, head, method=method)
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
             return json.load(response)
 
     def wait(self, nodes: int) -> None:

@@ -28,6 +28,7 @@ from tests.cluster.conftest import Team, narrowed
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["run"]
 
@@ -320,7 +321,7 @@ def _called(url: str, token: str, query: str) -> dict[str, Any]:
         "Accept": "application/json, text/event-stream",
     }
     request = urllib.request.Request(url, json.dumps(body).encode(), head)
-    with urllib.request.urlopen(request, timeout=120) as response:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as response:
         answer: dict[str, Any] = json.load(response)["result"]["structuredContent"]
         return answer
 

@@ -16,6 +16,7 @@ from sage.hooks.events import MAX_EVENT_BYTES
 from sage.hooks.hosts import hosts
 from tests.conftest import Base
 from tests.hooks.test_delivery import PAGES
+from tests.processes import PATIENCE_SECONDS
 
 HOSTILE: list[Any] = [
     None,
@@ -95,7 +96,7 @@ def hook(base: Base, data: bytes, *arguments: str) -> subprocess.CompletedProces
         env={"PATH": os.environ["PATH"], **base.environment},
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
 
 
@@ -152,7 +153,7 @@ def test_a_reader_that_went_away_changes_nothing(base: Base) -> None:
         stdout=write_end,
         env={"PATH": os.environ["PATH"], **base.environment},
         check=False,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
     os.close(write_end)
     assert ended.returncode == 0
@@ -166,7 +167,7 @@ def test_a_host_that_never_sends_its_event_is_not_waited_for_for_ever(base: Base
         capture_output=True,
         env={"PATH": os.environ["PATH"], **base.environment},
         check=False,
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
     )
     os.close(read_end)
     os.close(write_end)

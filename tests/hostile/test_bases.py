@@ -19,7 +19,7 @@ from tests import httpkit, processes
 from tests.hostile.cases import CANARY, LONG, Place
 from tests.hostile.configs import ACCEPTED, GOLDEN, REFUSED, wrong_values
 from tests.hostile.servers import serving_http, serving_stdio
-from tests.processes import clean_environment
+from tests.processes import PATIENCE_SECONDS, clean_environment
 
 FILES = 100_000 if LONG else 300
 BOTH = pytest.mark.parametrize("serving", [serving_stdio, serving_http], ids=["stdio", "http"])
@@ -90,7 +90,9 @@ def test_server_with_wrong_settings_ends_with_one_line(
     place.write("sage.yaml", REFUSED[name])
     command = [*processes.serve_command(place.root), *flags]
     environment = clean_environment(place.root)
-    done = subprocess.run(command, capture_output=True, env=environment, input=b"", timeout=120)
+    done = subprocess.run(
+        command, capture_output=True, env=environment, input=b"", timeout=PATIENCE_SECONDS
+    )
     assert (done.returncode, done.stdout) == (4, b"")
     assert done.stderr.count(b"\n") == 1
     assert b"sage.yaml" in done.stderr

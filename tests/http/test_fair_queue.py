@@ -9,6 +9,7 @@ import pytest
 from sage.http.errors import Refused
 from sage.http.fair_queue import ACTIVE_SECONDS, FairQueue
 from tests.conftest import Clock
+from tests.processes import PATIENCE_SECONDS
 
 
 class Runs:
@@ -39,7 +40,7 @@ async def settle() -> None:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 60))
+    asyncio.run(asyncio.wait_for(work, PATIENCE_SECONDS))
 
 
 def test_no_more_calls_run_than_there_are_places() -> None:

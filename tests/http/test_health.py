@@ -10,6 +10,7 @@ from sage.http.health import Health
 from sage.http.metrics import rendered
 from sage.knowledge import open_knowledge
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def watch(base: Base, work: Callable[[Health], Coroutine[Any, Any, None]]) -> No
         finally:
             health.close()
 
-    asyncio.run(asyncio.wait_for(run(), 30))
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_SECONDS))
 
 
 async def page(health: Health) -> str:

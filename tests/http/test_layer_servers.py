@@ -14,6 +14,7 @@ from sage.http.layer_servers import MAX_OPEN, LayerServers
 from sage.http.token_file import TokenScope
 from sage.knowledge import KnowledgeBase, open_knowledge
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 
 class Opened:
@@ -43,7 +44,7 @@ def knowledge(base: Base) -> KnowledgeBase:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(work, 10))
+    asyncio.run(asyncio.wait_for(work, PATIENCE_SECONDS))
 
 
 async def layers_seen(layer_servers: LayerServers, *layers: str) -> Any:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.commands import Run, run
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["run"]
 LEARNED = "Retry the label call only with its idempotency key. The carrier bills twice."
@@ -202,7 +203,7 @@ def test_a_full_disk_leaves_the_old_page(base: Base) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
     )
     assert ended.returncode
     assert "cannot be written" in ended.stderr

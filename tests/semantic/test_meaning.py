@@ -10,6 +10,7 @@ from sage.knowledge import KnowledgeBase
 from sage.semantic import meaning as module
 from sage.semantic.weights import ModelUnavailable
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 from tests.semantic.tiny import Tiny, tiny_model
 
 PAGES = {
@@ -81,7 +82,7 @@ def test_the_background_makes_all_vectors_and_says_so(opened: Open) -> None:
 
     knowledge.meaning._tell = tell  # type: ignore[method-assign]
     knowledge.meaning.start()
-    assert told.wait(60)
+    assert told.wait(PATIENCE_SECONDS)
     knowledge.close()
     assert knowledge.info()["meaning"]["sections"] == 4
 

@@ -12,6 +12,7 @@ from sage.server.async_knowledge import AsyncKnowledge
 from sage.server.background import background_tasks
 from sage.server.subscriptions import Subscribers
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 
 class Noted(KnowledgeBase):
@@ -43,7 +44,7 @@ def living(noted: Noted, scenario: Callable[[AsyncKnowledge, asyncio.Event], Any
         async with background_tasks(async_knowledge, Subscribers(lambda uri: None), met):
             await scenario(async_knowledge, met)
 
-    asyncio.run(asyncio.wait_for(live(), 20))
+    asyncio.run(asyncio.wait_for(live(), PATIENCE_SECONDS))
 
 
 def test_the_index_is_made_ready_once_a_client_was_greeted(noted: Noted) -> None:
@@ -77,5 +78,5 @@ def test_no_thread_is_left_when_the_server_is_gone(noted: Noted) -> None:
     before = set(threading.enumerate())
     living(noted, scenario)
     for thread in set(threading.enumerate()) - before:
-        thread.join(10)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()

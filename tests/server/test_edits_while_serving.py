@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tests.processes import Process, serving, write_base
+from tests.processes import PATIENCE_SECONDS, Process, serving, write_base
 
 CLIENTS = 8
 EDITS = 12
@@ -86,7 +86,7 @@ def test_eight_clients_see_every_edit_whole_and_at_once(tmp_path: Path) -> None:
         wait_for_calls(readers, (EDITS + 1) * 3)
         done.set()
         for reader in readers:
-            reader.join(60)
+            reader.join(PATIENCE_SECONDS)
     assert [failure for reader in readers for failure in reader.failures] == []
 
 

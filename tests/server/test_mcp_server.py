@@ -20,7 +20,7 @@ from sage.documents.library import Library, Listing
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.server.mcp_server import create_server
 from sage.settings import load_settings
-from tests.processes import write_base
+from tests.processes import PATIENCE_SECONDS, write_base
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "tools.json"
 CALLS: dict[str, dict[str, Any]] = {
@@ -187,11 +187,11 @@ class Stuck(KnowledgeBase):
 
     def get(self, *arguments: Any, **more: Any) -> Any:
         self.seen.append(more["deadline"])
-        self.queue.wait(10)
+        self.queue.wait(PATIENCE_SECONDS)
 
     def info(self, deadline: Deadline | None = None) -> Any:
         if self.seen:
-            self.queue.wait(10)
+            self.queue.wait(PATIENCE_SECONDS)
         return super().info(deadline)
 
 
@@ -201,7 +201,7 @@ class StuckLibrary(Library):
     queue: threading.Event
 
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
-        self.queue.wait(10)
+        self.queue.wait(PATIENCE_SECONDS)
         return ()
 
 
@@ -263,7 +263,7 @@ def test_a_cancelled_call_stops_its_work(stuck: Stuck) -> None:
             await asyncio.sleep(0.01)
 
     for mode in CANCELLING:
-        ask(stuck, lambda client: asyncio.wait_for(question(client), 10), mode)
+        ask(stuck, lambda client: asyncio.wait_for(question(client), PATIENCE_SECONDS), mode)
         stuck.seen.clear()
 
 

@@ -17,6 +17,7 @@ from mcp.shared.message import SessionMessage
 from sage.knowledge import KnowledgeBase
 from sage.server.mcp_server import create_server, serve_transport
 from sage.server.stdio_transport import StdioTransport
+from tests.processes import PATIENCE_SECONDS
 from tests.server import test_mcp_server as test_server
 from tests.server.test_mcp_server import *  # noqa: F403 - the tests and their fixtures
 
@@ -52,7 +53,7 @@ class PipeTransport(ClientTransport):
             await carrying
             os.close(ask)
             for end, source in zip(ends, (asked, told), strict=True):
-                end.wait(10)
+                end.wait(PATIENCE_SECONDS)
                 os.close(source)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.processes import (
     INITIALIZE,
+    PATIENCE_SECONDS,
     REPOSITORY,
     Process,
     cache_of,
@@ -43,14 +44,14 @@ def test_a_signal_ends_the_server_and_says_so_in_the_exit_code(
     with serving(root) as server:
         server.greet()
         server.popen.send_signal(number)
-        assert server.popen.wait(5) == 128 + number
+        assert server.popen.wait(PATIENCE_SECONDS) == 128 + number
         assert server.errors() == ""
 
 
 def test_a_signal_during_the_start_ends_it_too(root: Path) -> None:
     with serving(root) as server:
         server.popen.terminate()
-        assert server.popen.wait(5) in (-signal.SIGTERM, 128 + signal.SIGTERM)
+        assert server.popen.wait(PATIENCE_SECONDS) in (-signal.SIGTERM, 128 + signal.SIGTERM)
 
 
 def test_requests_piped_in_are_all_answered_before_the_end(root: Path) -> None:
@@ -66,7 +67,7 @@ def test_requests_piped_in_are_all_answered_before_the_end(root: Path) -> None:
         capture_output=True,
         env=clean_environment(root),
         cwd=root,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     answered = {json.loads(line)["id"] for line in done.stdout.splitlines()}
@@ -173,7 +174,7 @@ def test_verbose_is_for_a_server_on_stdio_too(root: Path) -> None:
         input=ping,
         capture_output=True,
         env=clean_environment(root),
-        timeout=120,
+        timeout=PATIENCE_SECONDS,
         check=True,
     )
     assert json.loads(done.stdout)["result"] == {}
@@ -196,7 +197,7 @@ def test_started_by_hand_it_says_what_it_serves_and_how_to_connect(root: Path) -
         assert server.stderr is not None
         said = b"".join(server.stderr.readline() for _ in range(3)).decode()
         server.send_signal(signal.SIGINT)
-        assert server.wait(10) == 130
+        assert server.wait(PATIENCE_SECONDS) == 130
     os.close(controller)
     assert str(root) in said
     assert "core 1, guidelines 0" in said
@@ -211,7 +212,7 @@ def test_without_a_stream_it_says_what_is_wrong(root: Path, closed: str) -> None
         ["sh", "-c", f"{command} {closed}"],
         capture_output=True,
         env=clean_environment(root),
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert done.returncode == 4
@@ -224,7 +225,7 @@ def test_a_client_that_dies_takes_the_server_with_it(root: Path) -> None:
         assert server.popen.stdout is not None
         server.popen.stdout.close()
         server.send({"jsonrpc": "2.0", "id": 99, "method": "tools/list"})
-        assert server.popen.wait(5) == 0
+        assert server.popen.wait(PATIENCE_SECONDS) == 0
 
 
 def flood(server: Process, count: int) -> None:
@@ -238,4 +239,4 @@ def test_a_signal_ends_a_busy_server_soon(root: Path) -> None:
         server.greet()
         flood(server, 150)
         server.popen.terminate()
-        assert server.popen.wait(5) == 128 + signal.SIGTERM
+        assert server.popen.wait(PATIENCE_SECONDS) == 128 + signal.SIGTERM

@@ -17,6 +17,7 @@ from mcp_types.jsonrpc import JSONRPCNotification, JSONRPCResponse
 
 from sage.server import stdio_transport as transport
 from sage.server.stdio_transport import StdioTransport, read_lines, refusal_of
+from tests.processes import PATIENCE_SECONDS
 
 
 @dataclass
@@ -68,7 +69,7 @@ async def connected() -> AsyncIterator[Ends]:
         yield ends
         await answers.aclose()
     # The reader is a thread of its own: a descriptor must not be given away under it.
-    assert ended.wait(10)
+    assert ended.wait(PATIENCE_SECONDS)
     for descriptor in (client_in, wire_out, wire_in):
         os.close(descriptor)
 
@@ -78,7 +79,7 @@ def over(scenario: Callable[[Ends], Awaitable[None]]) -> None:
         async with connected() as ends:
             await scenario(ends)
 
-    asyncio.run(asyncio.wait_for(run(), 20))
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_SECONDS))
 
 
 def request(number: int, method: str = "ping") -> bytes:

@@ -66,7 +66,7 @@ async def subscribe(client: Client[Any], uri: str) -> None:
 async def keep_editing(knowledge: KnowledgeBase, heard: Heard, count: int) -> list[str]:
     """Edit until enough was heard: the first edit may come before the first look."""
     told: list[str] = []
-    for number in range(200):
+    for number in range(3_000):
         edit(knowledge, f"# Edit {number}\n")
         try:
             told.append(await asyncio.wait_for(heard.arrived.get(), 0.1))

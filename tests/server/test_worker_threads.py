@@ -9,6 +9,7 @@ import pytest
 from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded
 from sage.server.async_knowledge import WorkerThreads
+from tests.processes import PATIENCE_SECONDS
 
 SOON_MS = 50
 
@@ -175,7 +176,7 @@ def test_work_that_ends_after_the_loop_harms_nobody(queue: threading.Event) -> N
     with pytest.raises(TimeoutExceeded):
         asyncio.run(threads.run(work, SOON_MS))
     queue.set()
-    assert ended.wait(5)
+    assert ended.wait(PATIENCE_SECONDS)
     again: Awaitable[int] = threads.run(lambda deadline: 1)
 
     async def scenario() -> int:
