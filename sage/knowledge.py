@@ -24,7 +24,7 @@ from sage.live_index import Backend, Lazy, LiveIndex
 from sage.reading import load_all, read_topic
 from sage.settings import Settings
 from sage.status import meaning_info, take_status
-from sage.token_counter import BundledVocabulary, TokenCounter
+from sage.token_counter import BundledVocabulary, LightCounter, TokenCounter
 from sage.values import (
     ALL_LAYERS,
     DEFAULT_ANSWER,
@@ -80,6 +80,8 @@ class KnowledgeBase:
         )
         self.counter = TokenCounter()
         self._vocabulary = BundledVocabulary()
+        self.light_counter = LightCounter(self.counter, self._vocabulary)
+        """The same counts, without tiktoken for as long as nobody needed it."""
         self._clocks = clocks or Clocks()
         self._clock = self._clocks.monotonic
         self._answers = AnswerCache(settings.cache.ttl_seconds, self._clock)
@@ -410,7 +412,7 @@ class KnowledgeBase:
         from sage.context.builder import ContextBuilder
         from sage.context.recipes import load_recipes
 
-        return ContextBuilder(load_recipes(self.settings), self.counter, self.settings.layers)
+        return ContextBuilder(load_recipes(self.settings), self.light_counter, self.settings.layers)
 
     def _since(self, started: float) -> float:
         return round((self._clock() - started) * 1000, 3)

@@ -56,8 +56,17 @@ _WORD_PIECE = re.compile(
     rf"|(?:[^\r\n\w]|_)?+{_LETTER}++|{_NUMBER}{{1,3}}+"
     rf"| ?{_MARK}++[\r\n]*+|\s++\Z|\s*[\r\n]|\s+(?!\S)|\s"
 )
+# Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
+# 88 rare ones differ, and unassigned ones may by the next version of either.
+_SAME_CLASS = re.compile(
+    r"[\x00-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5\uac00-\ud7a3"
+    r"\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
+)
 _MAX_REMEMBERED = 50_000
 _LONG_WORD_PIECE = 400
+_SLOW_WORD_PIECE = 120
+"""Bytes of a run of letters that tiktoken merges so much faster that it is worth loading."""
+_LONG_TEXT = 100_000
 
 
 class Countable(Protocol):
@@ -182,8 +191,8 @@ def bundled() -> bytes | None:
 class BundledVocabulary:
     """The same vocabulary without tiktoken: exact counts of short texts, and whole English words.
 
-    A search counts what it answers with this: tiktoken's own tables take four times as long to
-    load and fifty megabytes more. Safe to share between threads.
+    A search and a context count what they answer with this: tiktoken's own tables take four times
+    as long to load and fifty megabytes more. Safe to share between threads.
     """
 
     def __init__(self) -> None:
@@ -196,11 +205,15 @@ class BundledVocabulary:
         ranks = self._loaded()
         if not ranks:
             return len(text.encode("utf-8", "surrogatepass"))
-        counts, total = self._counts, 0
-        for piece in _WORD_PIECE.findall(text):
-            known = counts.get(piece)
-            total += self._count_piece(piece, ranks) if known is None else known
-        return total
+        return self._sum(_WORD_PIECE.findall(text), ranks)
+
+    def exact(self, text: str) -> int | None:
+        """The number of tokens; None when this vocabulary is not sure of it, or slow at it."""
+        if len(text) > _LONG_TEXT or not _SAME_CLASS.fullmatch(text):
+            return None
+        ranks, pieces = self._loaded(), _WORD_PIECE.findall(text)
+        is_slow = any(len(piece) > _SLOW_WORD_PIECE // 3 and _is_slow(piece) for piece in pieces)
+        return None if is_slow or not ranks else self._sum(pieces, ranks)
 
     def holds(self, word: str) -> bool:
         """Whether a word is one token where a word begins: after a blank, or in title case."""
@@ -217,6 +230,13 @@ class BundledVocabulary:
                     self._ranks = dict(zip(names, range(len(names)), strict=True))
         return self._ranks
 
+    def _sum(self, pieces: list[str], ranks: dict[bytes, int]) -> int:
+        counts, total = self._counts, 0
+        for piece in pieces:
+            known = counts.get(piece)
+            total += self._count_piece(piece, ranks) if known is None else known
+        return total
+
     def _count_piece(self, piece: str, ranks: dict[bytes, int]) -> int:
         data = piece.encode("utf-8", "surrogatepass")
         if b64encode(data) in ranks:
@@ -230,6 +250,23 @@ class BundledVocabulary:
         if len(piece) <= 40:
             self._counts[piece] = count
         return count
+
+
+class LightCounter:
+    """The token counter's counts; tiktoken is loaded only for what needs it."""
+
+    def __init__(self, counter: TokenCounter, vocabulary: BundledVocabulary) -> None:
+        self._counter = counter
+        self._vocabulary = vocabulary
+
+    def count(self, text: str) -> int:
+        """The number of tokens."""
+        known = None if self._counter.loaded else self._vocabulary.exact(text)
+        return self._counter.count(text) if known is None else known
+
+
+def _is_slow(piece: str) -> bool:
+    return len(piece.encode("utf-8", "surrogatepass")) > _SLOW_WORD_PIECE
 
 
 def _merged(data: bytes, ranks: dict[bytes, int]) -> int:

@@ -19,7 +19,7 @@ from sage import token_counter as tokens
 from sage.deadline import Deadline, no_deadline
 from sage.documents.document import parse_document
 from sage.errors import SageError
-from sage.token_counter import ESTIMATE, BundledVocabulary, TokenCounter
+from sage.token_counter import ESTIMATE, BundledVocabulary, LightCounter, TokenCounter
 
 VOCABULARY = BundledVocabulary()
 COUNTER = TokenCounter()
@@ -265,3 +265,21 @@ def test_it_holds_words_and_not_their_ends() -> None:
     assert VOCABULARY.holds("kubernetes")
     assert not VOCABULARY.holds("databse")
     assert not VOCABULARY.holds("ilerplate")
+
+
+@given(st.text(max_size=80))
+def test_what_the_vocabulary_is_sure_of_is_what_tiktoken_counts(text: str) -> None:
+    assert VOCABULARY.exact(text) in (None, COUNTER.count(text))
+
+
+@pytest.mark.parametrize("text", ["x" * 500, "\u19da", "\ud800", "a " * 60_000])
+def test_it_is_not_sure_of_long_runs_rare_signs_and_long_texts(text: str) -> None:
+    assert VOCABULARY.exact(text) is None
+    assert LightCounter(TokenCounter(), VOCABULARY).count(text) == COUNTER.count(text)
+
+
+def test_ordinary_text_is_counted_without_tiktoken() -> None:
+    counter = TokenCounter()
+    text = "Retry – with a delay → 3 × “jitter” 数据库迁移要先备份。 👍\n"
+    assert LightCounter(counter, VOCABULARY).count(text) == COUNTER.count(text)
+    assert not counter.loaded

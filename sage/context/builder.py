@@ -7,7 +7,7 @@ Freshness and the keeping of answers are the knowledge base's.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sage.context.excerpts import TokenTally
+from sage.context.excerpts import Counter, TokenTally
 from sage.context.explain import PackedContext, answer_of
 from sage.context.packing import Packing
 from sage.context.recipes import Recipe
@@ -29,7 +29,6 @@ from sage.errors import InvalidInput, did_you_mean
 from sage.search.catalog import DocumentEntry
 from sage.search.protocol import Snapshot
 from sage.search.searcher import RankedSections
-from sage.token_counter import TokenCounter
 
 __all__ = ["ContextBuilder", "ContextRequest", "PageBase"]
 
@@ -58,7 +57,7 @@ class ContextBuilder:
     """Builds contexts; keeps what it learned of pages that did not change. Thread-safe."""
 
     def __init__(
-        self, recipes: Mapping[str, Recipe], counter: TokenCounter, layers: Sequence[str]
+        self, recipes: Mapping[str, Recipe], counter: Counter, layers: Sequence[str]
     ) -> None:
         self._recipes = recipes
         self._tally = TokenTally(counter)

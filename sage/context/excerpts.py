@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
+from typing import Protocol
 
 from sage.context.passages import Passage, one_line, trail_of
 from sage.documents.document import Document, Section, section_topic, shown_id
 from sage.documents.source_lines import heading_line, without_forged_headings
 from sage.sanitize import clean
-from sage.token_counter import TokenCounter
 from sage.values import OWN
 
 BETWEEN = "\n\n"
@@ -150,6 +150,13 @@ def cut_mark(passage: Passage) -> str:
     return f'[cut here; the rest: sage_get_knowledge(layer="{layer}", topic="{topic}")]'
 
 
+class Counter(Protocol):
+    """What counts tokens exactly."""
+
+    def count(self, text: str) -> int:
+        """Those of a text."""
+
+
 class TokenTally:
     """Counts the tokens that excerpts take in an answer; what was counted once is kept.
 
@@ -157,7 +164,7 @@ class TokenTally:
     The sum of the pieces differs from the count of the whole by a few tokens.
     """
 
-    def __init__(self, counter: TokenCounter) -> None:
+    def __init__(self, counter: Counter) -> None:
         self._counter = counter
         self._counts: dict[str, int] = {}
 

@@ -131,7 +131,7 @@ class Delivery:
         """A page whole where it fits, and otherwise what it says of itself and its headings."""
         text = clean(document.body)
         if len(text) < self._host.max_characters - 1_000:
-            tokens = self._knowledge.counter.count(text)
+            tokens = self._knowledge.light_counter.count(text)
             whole = Piece(document.topic, document.path, text, tokens)
             if whole.cost <= self._room - 250:
                 return whole
