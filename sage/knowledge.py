@@ -88,7 +88,8 @@ class KnowledgeBase:
         self._index = LiveIndex(self.library, self.counter, self._vocabulary, backend)
         self._contexts = Lazy(self._open_contexts)
         self._language = Lazy(self._find_language)
-        self.has_sources = len(settings.served) > 1
+        self._source_names = tuple(one.name for one in settings.served)
+        self.has_sources = len(self._source_names) > 1
         """Whether pages come from more than one source, so that answers say which."""
         self._started = self._clock()
 
@@ -130,7 +131,7 @@ class KnowledgeBase:
         Raises:
             InvalidInput: there is no such source.
         """
-        return source_meant(name, [one.name for one in self.settings.served])
+        return source_meant(name, self._source_names)
 
     def get(
         self,

@@ -133,3 +133,19 @@ def _pieces(text: str) -> Iterator[str]:
         end = end if end >= 0 else start + 2 * _PIECE
         yield text[start:end]
         start = end
+
+
+def shown_name(path: str) -> str:
+    """A path as it can be printed: bytes that are no text and what nobody sees escaped."""
+    if is_readable(path):
+        return path
+    escaped = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(
+        character if is_readable(character) else character.encode("unicode_escape").decode()
+        for character in escaped
+    )
+
+
+def is_readable(name: str) -> bool:
+    """Whether a name can be printed and is told apart by what is seen: fillers are letters too."""
+    return name.isprintable() and clean(name) == name

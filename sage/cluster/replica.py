@@ -19,8 +19,9 @@ from sage.cluster.requests import all_hits
 from sage.cluster.schema import GONE, PAGE, WORDS
 from sage.cluster.words import Chunks, ClusterWords
 from sage.deadline import Deadline
-from sage.documents.files import SourceFile, topic_of
+from sage.documents.files import SourceFile
 from sage.documents.library import Listing
+from sage.documents.places import topic_of
 from sage.errors import SageError, TimeoutExceeded, Unavailable
 from sage.search.catalog import Catalog, DocumentEntry, RowRange
 from sage.search.scoring import CorpusStats

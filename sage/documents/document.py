@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from sage.documents.files import topic_of
 from sage.documents.front_matter import FrontMatter, split_front_matter
 from sage.documents.markdown import Block, line_starts, parse_blocks, plain_text
+from sage.documents.places import topic_of
 from sage.documents.problems import Problem
 from sage.documents.scopes import folder_scope
 from sage.documents.site_markup import without_site_marks

@@ -25,10 +25,10 @@ from sage.documents.containment import (
     open_folder,
     open_inside,
 )
-from sage.documents.places import TOOL_FOLDERS, Place, Places
+from sage.documents.places import LayerPlaces, Place, Places, is_below_any, may_hold, topic_of
 from sage.documents.problems import Level, Problem
 from sage.paths import KNOWLEDGE_DIR
-from sage.sanitize import clean
+from sage.sanitize import is_readable, shown_name
 from sage.values import OWN
 
 MAX_DEPTH = 64
@@ -140,7 +140,7 @@ def walk_layer(
     rules: Rules,
     deadline: Deadline,
     known: EarlierWalk = EarlierWalk((), {}),  # noqa: B008 - immutable
-    places: Places | None = None,
+    where: LayerPlaces | None = None,
 ) -> Walk:
     """List the markdown files of a layer, by path; `complete` is false when time ran out.
 
@@ -148,11 +148,11 @@ def walk_layer(
         known: the files of an earlier walk with the same rules. Those whose stamp is still the
             same are taken as they are, which makes a walk cost little more than its system calls.
     """
-    places = places or Places((layer,), {})
-    walk = Walk(root, layer, rules, deadline, known, places.of(layer), places.addressing(layer))
+    where = where or Places((layer,), {}).of_layer(layer)
+    walk = Walk(root, layer, rules, deadline, known, where.places, where.address)
     walk.pause_at = min(_CHECK_EVERY, rules.max_files)
     for place in walk.places:
-        if is_others(rules, place.folder):
+        if rules.others and is_below_any(rules.others, place.folder):
             message = f"sage.yaml maps {layer} to it; it is another source's"
             walk.leave_out(place.folder, "not-ours", message)
         elif place.folder not in walk.folders:
@@ -306,7 +306,7 @@ def _may_go_on(walk: Walk) -> bool:
 
 
 def _left_out_by_name(walk: Walk, path: str, name: str) -> bool:
-    if not _is_readable(name):
+    if not is_readable(name):
         walk.leave_out(path, "unreadable-name", "the name is not readable text; rename the file")
     elif name.startswith("."):
         walk.leave_out(path, "hidden", "hidden", "note")
@@ -374,30 +374,10 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _may_hold(walk: Walk, folder: str) -> bool:
-    """Whether to look into a folder: not into another source's, nor what tools put there, nor
-    below a single file's."""
+    """Whether to look into a folder: not into another source's, nor where no place reaches."""
     if folder in walk.rules.others:
         return False
-    if walk.address is None:
-        return True
-    name = folder.rpartition("/")[2]
-    above = [one for one in walk.places if not one.is_file and _is_below(folder, one.folder)]
-    return bool(above) and name not in TOOL_FOLDERS
-
-
-def is_others(rules: Rules, folder: str) -> bool:
-    """Whether a path lies in a folder of another source."""
-    return any(_is_below(folder, other) for other in rules.others)
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
-
-
-def topic_of(path: str) -> str:
-    """The public address of a file: its layer and path without the suffix."""
-    folder, slash, name = path.removeprefix(f"{KNOWLEDGE_DIR}/").rpartition("/")
-    return folder + slash + (name[: name.rindex(".")] if "." in name[1:] else name)
+    return walk.address is None or may_hold(walk.places, folder)
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
@@ -439,19 +419,3 @@ def _read_all(descriptor: int, most: int) -> bytes:
         parts.append(part)
         most -= len(part)
     return b"".join(parts)
-
-
-def shown_name(path: str) -> str:
-    """A path as it can be printed: bytes that are no text and what nobody sees escaped."""
-    if _is_readable(path):
-        return path
-    escaped = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return "".join(
-        character if _is_readable(character) else character.encode("unicode_escape").decode()
-        for character in escaped
-    )
-
-
-def _is_readable(name: str) -> bool:
-    """Whether a name can be printed and is told apart by what is seen: fillers are letters too."""
-    return name.isprintable() and clean(name) == name

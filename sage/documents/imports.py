@@ -41,6 +41,11 @@ def imports_in(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_IMPORTS]
 
 
+def importing(files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    """The files whose imports are read."""
+    return tuple(one for one in files if one.path.rpartition("/")[2] in IMPORTING)
+
+
 class Imports:
     """Finds the imported pages of the files of a layer; what a page says is read once."""
 
@@ -61,7 +66,7 @@ class Imports:
         self._layers = {path: one for path, one in self._layers.items() if one != layer}
         found: dict[str, SourceFile] = {}
         problems: list[Problem] = []
-        waiting = [(one, 0) for one in files if one.path.rpartition("/")[2] in IMPORTING]
+        waiting = [(one, 0) for one in importing(files)]
         while waiting and len(found) < MAX_IMPORTS:
             page, steps = waiting.pop(0)
             for target in self._targets(page) if steps < MAX_STEPS else ():

@@ -4,9 +4,10 @@ A layer may be folders, globs or single files anywhere in the repository. A page
 name belongs to the one that names it more closely, so that every page has one address.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.scopes import matching_glob
@@ -48,9 +49,15 @@ class Place:
     def topic(self, layer: str, path: str) -> str:
         """The public address of a page in it."""
         below = path[len(self.folder) + 1 :] if self.folder else path
-        folder, slash, name = below.rpartition("/")
-        stem = name[: name.rindex(".")] if "." in name[1:] else name
-        return "/".join(filter(None, (layer, self.prefix, folder + slash + stem)))
+        return "/".join(filter(None, (layer, self.prefix, _without_suffix(below))))
+
+
+class LayerPlaces(NamedTuple):
+    """Where the pages of one layer lie, and what gives a path its topic."""
+
+    places: tuple[Place, ...]
+    address: Callable[[str], str | None] | None
+    """None for a path that is not the layer's; itself None where a page's address is its path."""
 
 
 class Places:
@@ -77,12 +84,10 @@ class Places:
         """Whether some layer has a path."""
         return any(place.holds(path) for places in self._places.values() for place in places)
 
-    def addressing(self, layer: str) -> Callable[[str], str | None] | None:
-        """What gives a path its topic, or None when the path is not the layer's.
-
-        None itself where nothing is mapped: a page's address is then its path.
-        """
-        return (lambda path: self._topic(layer, path)) if self._mapped else None
+    def of_layer(self, layer: str) -> LayerPlaces:
+        """What a walk of a layer needs to know."""
+        address = (lambda path: self._topic(layer, path)) if self._mapped else None
+        return LayerPlaces(self.of(layer), address)
 
     def _topic(self, layer: str, path: str) -> str | None:
         best: tuple[int, str, Place] | None = None
@@ -91,6 +96,32 @@ class Places:
                 if place.holds(path) and (best is None or place.closeness > best[0]):
                     best = (place.closeness, name, place)
         return best[2].topic(layer, path) if best is not None and best[1] == layer else None
+
+
+def topic_of(path: str) -> str:
+    """The public address of a file: its layer and path without the suffix."""
+    return _without_suffix(path.removeprefix(f"{KNOWLEDGE_DIR}/"))
+
+
+def _without_suffix(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + (name[: name.rindex(".")] if "." in name[1:] else name)
+
+
+def may_hold(places: Sequence[Place], folder: str) -> bool:
+    """Whether a folder may hold pages of mapped places: not what tools put there, nor what lies
+    below a single file's."""
+    above = (one for one in places if not one.is_file and _is_below(folder, one.folder))
+    return folder.rpartition("/")[2] not in TOOL_FOLDERS and any(above)
+
+
+def is_below_any(folders: Iterable[str], path: str) -> bool:
+    """Whether a path lies in one of some folders."""
+    return any(_is_below(path, folder) for folder in folders)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def _own(layer: str, base: str) -> Place:

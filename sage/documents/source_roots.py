@@ -12,19 +12,19 @@ from typing import NamedTuple
 from sage.deadline import Deadline
 from sage.documents.containment import close, open_inside
 from sage.documents.files import (
+    EarlierWalk,
     Rules,
     SourceFile,
     Stamp,
     Walk,
     earlier_walk,
-    is_others,
     read_file,
     stamp_of,
     walk_layer,
 )
 from sage.documents.ignore_patterns import ignore_rule
-from sage.documents.imports import Imports
-from sage.documents.places import Places
+from sage.documents.imports import Imports, importing
+from sage.documents.places import Places, is_below_any
 from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
 from sage.errors import ConfigError, TimeoutExceeded
@@ -41,6 +41,13 @@ class Listed(NamedTuple):
     problems: tuple[Problem, ...]
     complete: bool = True
     unseen: bool = False
+
+
+class _Earlier(NamedTuple):
+    """The walk before, and those of its files that may import others."""
+
+    walk: EarlierWalk
+    importing: tuple[SourceFile, ...]
 
 
 class SourceRoot:
@@ -64,7 +71,8 @@ class SourceRoot:
         self._prefixes = tuple(prefixes)
         self._imports = Imports(self._look, self._text, self._is_taken)
         self._scans = {layer: SharedScan() for layer in source.layers}
-        self._walked = dict.fromkeys(source.layers, earlier_walk(()))
+        self._where = {layer: self.places.of_layer(layer) for layer in source.layers}
+        self._walked = dict.fromkeys(source.layers, _Earlier(earlier_walk(()), ()))
         self._named: dict[str, tuple[tuple[SourceFile, ...], tuple[SourceFile, ...]]] = {}
 
     @property
@@ -87,14 +95,20 @@ class SourceRoot:
         if missing := self.missing:
             return Listed((), missing if layer == self.source.layers[0] else ())
         walk = self._scans[layer].run(lambda: self._walk(layer, deadline), deadline)
-        files = tuple(walk.files)
         complete = walk.complete and not walk.unseen
-        if complete and not walk.found_the_same:
-            self._walked[layer] = earlier_walk(files)
+        earlier = self._walked[layer]
+        changed = not walk.found_the_same or walk.known is not earlier.walk
+        files = tuple(walk.files) if changed else earlier.walk.files
+        pages = importing(files) if changed else earlier.importing
+        if changed and complete:
+            self._walked[layer] = _Earlier(earlier_walk(files), pages)
         problems = [self._as_ours(problem) for problem in walk.problems]
-        imported, not_read = self._imports.of(files, layer)
-        problems += map(self._as_ours, not_read)
-        files = self._as_named(layer, (*files, *imported) if imported else files)
+        # An imported page may change while the page that imports it does not.
+        if changed or pages:
+            imported, not_read = self._imports.of(pages, layer)
+            problems += map(self._as_ours, not_read)
+            files = (*files, *imported) if imported else files
+        files = self._as_named(layer, files)
         if self._prefixes:
             taken = [one for one in files if one.path.startswith(self._prefixes)]
             files = tuple(one for one in files if one not in taken) if taken else files
@@ -121,13 +135,22 @@ class SourceRoot:
 
     def _walk(self, layer: str, deadline: Deadline) -> Walk:
         return walk_layer(
-            self.source.root, layer, self.rules, deadline, self._walked[layer], self.places
+            self.source.root,
+            layer,
+            self.rules,
+            deadline,
+            self._walked[layer].walk,
+            self._where[layer],
         )
 
     def _is_taken(self, path: str) -> bool:
         """Whether a path is served by a layer or a source of its own, or left out."""
         below = path.removeprefix(f"{KNOWLEDGE_DIR}/")
-        return self.places.holds(path) or self.rules.ignores(below) or is_others(self.rules, path)
+        return (
+            self.places.holds(path)
+            or self.rules.ignores(below)
+            or is_below_any(self.rules.others, path)
+        )
 
     def _look(self, path: str) -> Stamp | None:
         """The stamp of a file that a page imports; None when it may not be served."""

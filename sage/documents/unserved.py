@@ -18,9 +18,10 @@ from sage.documents.containment import (
     open_below,
     open_folder,
 )
-from sage.documents.files import MAX_DEPTH, shown_name
+from sage.documents.files import MAX_DEPTH
 from sage.documents.problems import Problem
 from sage.paths import KNOWLEDGE_DIR
+from sage.sanitize import shown_name
 
 OTHER_PAGES = (".rst", ".adoc", ".asciidoc", ".txt", ".org", ".html", ".htm", ".ipynb", ".pdf",
                ".docx", ".odt", ".tex", ".wiki", ".textile")  # fmt: skip

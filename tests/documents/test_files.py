@@ -18,10 +18,10 @@ from sage.documents.files import (
     Walk,
     earlier_walk,
     read_file,
-    shown_name,
     walk_layer,
 )
 from sage.documents.ignore_patterns import ignore_rule
+from sage.sanitize import shown_name
 from tests.conftest import Base, Clock
 
 

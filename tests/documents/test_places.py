@@ -172,5 +172,5 @@ def test_place_outside_the_repository_is_refused(base: Base, entry: str) -> None
 def test_page_of_two_layers_belongs_to_the_closer_one() -> None:
     places = Places(("a", "b"), {"a": ("docs",), "b": ("docs/x", "docs/y.md")})
     for path, layer in (("docs/x/1.md", "b"), ("docs/y.md", "b"), ("docs/z.md", "a")):
-        owners = [one for one in "ab" if (places.addressing(one) or str)(path)]
+        owners = [one for one in "ab" if (places.of_layer(one).address or str)(path)]
         assert owners == [layer]
