@@ -17,7 +17,7 @@ from sage.cli.help import default_of
 from sage.cli.main import app
 from sage.context.recipes import BUILT_IN
 from sage.server.schemas import answer_schema, input_schema
-from sage.server.tools import Tool, all_tools
+from sage.server.tools import Tool, all_tools, draft_tool
 from sage.settings import declared_settings
 from sage.settings_schema import Setting
 
@@ -114,10 +114,15 @@ def _setting(setting: Setting) -> Iterator[str]:
 
 
 def tools() -> str:
-    """The reference of the four tools, with the schemas a client is given."""
+    """The reference of the tools, with the schemas a client is given."""
     lines = ["# Tools", "", NOTICE]
     for tool in all_tools(DEFAULT_LAYERS, tuple(recipe.name for recipe in BUILT_IN)):
         lines += _tool(tool)
+    lines += [
+        "The next tool is there only where the operator set `notes.draft_tool`; it writes nothing.",
+        "",
+        *_tool(draft_tool()),
+    ]
     lines += [
         "## Errors",
         "",

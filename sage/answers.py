@@ -1,4 +1,4 @@
-"""The answers of the four tools: plain objects, ready to be written as JSON.
+"""The answers of the tools: plain objects, ready to be written as JSON.
 
 The command line's `--json` and the protocol's structured content are these very objects.
 """
@@ -260,3 +260,26 @@ class ReplicaInfo(InfoAnswer):
     """Which commit of which source is served."""
     behind_seconds: NotRequired[float]
     """How long ago that was last known to be what the alias names."""
+
+
+class KnownPage(TypedDict):
+    """Something that the base says already on a note."""
+
+    why: str
+    """alike, same files, or may disagree."""
+    topic: str
+    title: str
+    likeness: float
+    sentence: NotRequired[str]
+
+
+class DraftAnswer(TypedDict):
+    """The answer of `sage_draft_note`: a page that is not written."""
+
+    id: str
+    path: str
+    """Where it belongs, from the root."""
+    topic: str
+    page: str
+    known: list[KnownPage]
+    next: str

@@ -160,6 +160,11 @@ class HookSettings:
     session: bool = declare(True, "Deliver the principles when a session starts.")
     prompt: bool = declare(True, "Deliver what the base has on a prompt.")
     edit: bool = declare(True, "Deliver the pages whose scope holds a file that a tool touches.")
+    reminder: bool = declare(
+        True,
+        "Remind once, after a session that changed files, that a note can be drafted; only where "
+        "the hooks were installed with `--remind`.",
+    )
     timeout_ms: int = declare(
         3_000,
         "Longest time one event may take; then nothing is delivered.",
@@ -194,6 +199,12 @@ class NoteSettings:
 
     layer: str = declare("", "The layer of drafted notes; the last one when it is empty.")
     folder: str = declare("inbox", "The folder of that layer in which they wait for review.")
+    draft_tool: bool = declare(
+        False,
+        "Offer agents the tool `sage_draft_note`: it returns the page of a note and its path as "
+        "text, and writes nothing.",
+        operator=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

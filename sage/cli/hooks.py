@@ -48,7 +48,12 @@ def user_backups(kind: str) -> "Backups":
 
 
 def install_hooks(
-    client: str, write: bool, scope: str | None, shared: bool, root: Path | None
+    client: str,
+    write: bool,
+    scope: str | None,
+    shared: bool,
+    root: Path | None,
+    remind: bool = False,
 ) -> None:
     """Show what a host's file gains, or write it."""
     from datetime import datetime
@@ -58,6 +63,7 @@ def install_hooks(
     from sage.install.hook_hosts import hook_command, hook_host
 
     title, host, machine = find_client(client).title, hook_host(client.casefold()), Machine.here()
+    host = host.reminding() if remind else host
     place = settings_at(root).root
     scope = host.scope(scope, is_shared=shared)
     command = hook_command(host.name, machine, is_shared=shared)

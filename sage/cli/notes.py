@@ -104,7 +104,7 @@ def note(
                 "topic": draft.topic,
                 "written": is_written,
                 "page": draft.page,
-                "known": [_as_object(one) for one in known],
+                "known": [one.answer for one in known],
             }
         )
     elif is_written:
@@ -223,16 +223,6 @@ def _print_known(known: Sequence["Known"]) -> None:
         print_line((f"  {one.why}{near}: ", "yellow"), (f"{one.topic}  {one.title}", ""), indent=4)
         if one.sentence:
             print_line((f"    “{one.sentence}”", "dim"), indent=4)
-
-
-def _as_object(one: "Known") -> dict[str, object]:
-    return {
-        "why": one.why,
-        "topic": one.topic,
-        "title": one.title,
-        "likeness": round(one.likeness, 2),
-        **({"sentence": one.sentence} if one.sentence else {}),
-    }
 
 
 def _today() -> date:

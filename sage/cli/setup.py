@@ -143,13 +143,19 @@ def install(
         bool,
         typer.Option("--hooks", help="Write the hooks that deliver unasked, not the server."),
     ] = False,
+    remind: Annotated[
+        bool,
+        typer.Option("--remind", help="With --hooks: remind of notes when a session ends."),
+    ] = False,
     root: Root = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
     """Connect a client: show what its file gains, or write it."""
+    if remind and not hooks:
+        raise InvalidInput("--remind adds a hook; use it with --hooks")
     if hooks:
-        install_hooks(client, write, scope, shared, root)
+        install_hooks(client, write, scope, shared, root, remind)
     else:
         _install_server(client, write, scope, shared, package, name, root)
 

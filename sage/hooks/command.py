@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sage.errors import ConfigError
 from sage.hooks.events import MAX_EVENT_BYTES, Event, parse_event
-from sage.hooks.hosts import Host, host_named, hosts
+from sage.hooks.hosts import Host, host_named, hosts, reminder_envelope
 from sage.hooks.relevance import content_words
 from sage.hooks.session import PrivateFolder, Session
 from sage.paths import find_cache_dir, find_root, here
@@ -109,6 +109,8 @@ def _is_worth_a_look(event: Event) -> bool:
     """Whether an event can lead to anything: most do not, and should cost next to nothing."""
     if event.moment == "prompt":
         return len(content_words(event.prompt)) > 1
+    if event.moment == "end":
+        return bool(event.session)
     return event.moment == "session" or bool(event.files)
 
 
@@ -144,7 +146,9 @@ def _answered(
         knowledge.close()
     if not text:
         return b""
-    return json.dumps(host.envelope(event.name, text)).encode() + b"\n"
+    is_end = event.moment == "end"
+    envelope = reminder_envelope(text) if is_end else host.envelope(event.name, text)
+    return json.dumps(envelope).encode() + b"\n"
 
 
 def _told(error: BaseException) -> str:

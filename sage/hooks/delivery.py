@@ -21,6 +21,12 @@ from sage.sanitize import clean
 
 MAX_PAGES = 4
 _FRONT_BYTES = 16 * 1024
+_CHANGED = "session:changed"
+_REMINDED = "session:reminded"
+REMINDER = (
+    "SAGE: what cost time here and is not in the code (a gotcha, a cause, a decision) can become "
+    'a note for review: sage note "…" --type gotcha --file PATH. Nothing was written.'
+)
 
 
 class Delivery:
@@ -36,7 +42,9 @@ class Delivery:
         self._settings = knowledge.settings.hooks
 
     def answer(self, event: Event) -> str:
-        """The fenced text for an event; empty when there is nothing to say."""
+        """The text for an event, fenced where it is for the model; empty for nothing."""
+        if event.moment == "end":
+            return self._reminder() if self._settings.reminder else ""
         if event.moment == "session":
             return self._session_start(event) if self._settings.session else ""
         if event.moment == "prompt":
@@ -74,10 +82,18 @@ class Delivery:
         ]
         return self._delivered(pieces, "What this repository's knowledge base has on the prompt.")
 
+    def _reminder(self) -> str:
+        """Once in a session that changed files, a line for the person who ends it."""
+        if _CHANGED not in self._session.given() or not self._session.claim([_REMINDED]):
+            return ""
+        return REMINDER
+
     def _tool(self, event: Event) -> str:
         files = [path for path in map(self._relative, event.files) if path]
         if not files:
             return ""
+        if event.is_change:
+            self._session.claim([_CHANGED])
         given = self._session.given()
         pieces = [
             piece

@@ -24,6 +24,9 @@ _PATCHED = re.compile(
 )
 
 
+_CHANGES = re.compile("edit|write|patch|replace|create|insert", re.IGNORECASE)
+
+
 class UnusableEvent(ValueError):
     """Bytes that are no event of this host; the message says why, without quoting them."""
 
@@ -41,6 +44,8 @@ class Event:
     """Where the host works; empty when it does not say."""
     prompt: str = ""
     files: tuple[str, ...] = ()
+    is_change: bool = False
+    """Whether the tool changes the files, by its name."""
     begins_anew: bool = False
     """Whether what was delivered before is no longer before the model."""
 
@@ -63,6 +68,7 @@ def parse_event(data: bytes, host: Host) -> Event | None:
         folder=_folder(fields),
         prompt=_cut(fields, "prompt") if moment == "prompt" else "",
         files=tuple(_files(fields)) if moment == "tool" else (),
+        is_change=moment == "tool" and _is_change(fields.get("tool_name")),
         begins_anew=fields.get("source") in ("clear", "compact"),
     )
 
@@ -71,7 +77,8 @@ def _fields(data: bytes) -> Mapping[str, Any]:
     if len(data) > MAX_EVENT_BYTES:
         raise UnusableEvent("the event is too large")
     try:
-        fields = json.loads(data.decode("utf-8"))
+        # Cursor on Windows begins what it sends with a byte order mark.
+        fields = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise UnusableEvent("the event is not UTF-8") from None
     except (ValueError, RecursionError):
@@ -127,6 +134,10 @@ def _paths(given: Mapping[str, Any]) -> Iterator[object]:
         patch = given.get(name)
         if isinstance(patch, str) and "*** Begin Patch" in patch[:_MAX_PATCH]:
             yield from _PATCHED.findall(patch[:_MAX_PATCH])
+
+
+def _is_change(tool: object) -> bool:
+    return isinstance(tool, str) and _CHANGES.search(tool[:_MAX_NAME]) is not None
 
 
 def _is_path(value: object) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Moment = Literal["session", "prompt", "tool"]
+Moment = Literal["session", "prompt", "tool", "end"]
 Envelope = Callable[[str, str], dict[str, Any]]
 
 
@@ -20,6 +20,14 @@ def _additional_context(_: str, text: str) -> dict[str, Any]:
     return {"additional_context": text}
 
 
+def reminder_envelope(text: str) -> dict[str, Any]:
+    """A line for the person; every host with an event at the end of a turn knows this field.
+
+    What the same events offer for the model makes it go on working, which no reminder is worth.
+    """
+    return {"systemMessage": text}
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """A program that runs hooks."""
@@ -27,7 +35,7 @@ class Host:
     name: str
     title: str
     moments: Mapping[str, Moment]
-    """The events at which it takes context, by its own names."""
+    """The events at which it takes context, or shows a reminder, by its own names."""
     max_characters: int
     max_tokens: int
     envelope: Envelope = _hook_specific
@@ -38,6 +46,7 @@ _CLAUDE_EVENTS: Mapping[str, Moment] = {
     "UserPromptSubmit": "prompt",
     "PreToolUse": "tool",
     "PostToolUse": "tool",
+    "Stop": "end",
 }
 
 
@@ -47,6 +56,7 @@ def hosts() -> tuple[Host, ...]:
         # More than 10,000 characters are put in a file, of which the model sees the beginning.
         Host("claude-code", "Claude Code", _CLAUDE_EVENTS, 9_500, 2_500),
         Host("codex", "Codex", _CLAUDE_EVENTS, 9_500, 2_400),
+        # Its `stop` can only send the agent another prompt: no reminder there.
         Host(
             "cursor",
             "Cursor",
@@ -58,7 +68,12 @@ def hosts() -> tuple[Host, ...]:
         Host(
             "gemini",
             "Gemini CLI",
-            {"SessionStart": "session", "BeforeAgent": "prompt", "AfterTool": "tool"},
+            {
+                "SessionStart": "session",
+                "BeforeAgent": "prompt",
+                "AfterTool": "tool",
+                "AfterAgent": "end",
+            },
             9_500,
             2_500,
         ),
@@ -66,7 +81,12 @@ def hosts() -> tuple[Host, ...]:
         Host(
             "vscode",
             "VS Code",
-            {"SessionStart": "session", "PreToolUse": "tool", "PostToolUse": "tool"},
+            {
+                "SessionStart": "session",
+                "PreToolUse": "tool",
+                "PostToolUse": "tool",
+                "Stop": "end",
+            },
             9_500,
             2_500,
         ),

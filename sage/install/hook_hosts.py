@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -40,6 +40,19 @@ class HookHost:
     next_step: str
     has_own_file: bool = False
     """Whether it reads a file that holds our hooks only."""
+    end: str = ""
+    """Its event at the end of a turn, where it shows a line to the person; empty for none."""
+
+    def reminding(self) -> "HookHost":
+        """The same with the reminder at the end of a session.
+
+        Raises:
+            InvalidInput: it has no event for that.
+        """
+        if not self.end:
+            known = ", ".join(host.name for host in hook_hosts() if host.end)
+            raise InvalidInput(f"{self.name} shows no reminder at the end; these do: {known}")
+        return replace(self, occasions=(*self.occasions, Occasion(self.end)))
 
     def scope(self, asked: str | None, *, is_shared: bool) -> str:
         """The scope that is meant.
@@ -134,6 +147,7 @@ def hook_hosts() -> tuple[HookHost, ...]:
             _group,
             {},
             "start claude in the repository; /hooks lists them",
+            end="Stop",
         ),
         HookHost(
             "codex",
@@ -150,6 +164,7 @@ def hook_hosts() -> tuple[HookHost, ...]:
             _group,
             {},
             "start codex in the repository and trust them under /hooks",
+            end="Stop",
         ),
         HookHost(
             "cursor",
@@ -181,6 +196,7 @@ def hook_hosts() -> tuple[HookHost, ...]:
             _gemini_group,
             {},
             "start gemini in the repository; /hooks lists them",
+            end="AfterAgent",
         ),
         HookHost(
             "vscode",
@@ -194,5 +210,6 @@ def hook_hosts() -> tuple[HookHost, ...]:
             {},
             "open the repository in it; the output channel of hooks shows them run",
             has_own_file=True,
+            end="Stop",
         ),
     )

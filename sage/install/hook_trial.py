@@ -83,7 +83,8 @@ def _words(command: str, host: str) -> list[str]:
 def _text(answer: Mapping[str, object]) -> str:
     inner = answer.get("hookSpecificOutput")
     held = inner.get("additionalContext") if isinstance(inner, dict) else None
-    return str(held or answer.get("additional_context") or "")
+    told = held or answer.get("additional_context") or answer.get("systemMessage")
+    return str(told or "")
 
 
 def _file_in_scope(documents: Sequence[Document]) -> str:

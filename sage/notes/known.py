@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sage.answers import KnownPage
+from sage.deadline import Deadline, no_deadline
 from sage.documents.document import Document, section_topic
 from sage.documents.scopes import matching_glob
 from sage.notes.draft import Note
@@ -33,14 +35,32 @@ class Known:
     likeness: float
     sentence: str = ""
 
+    @property
+    def answer(self) -> KnownPage:
+        """The same as an object for programs."""
+        told = KnownPage(
+            why=self.why, topic=self.topic, title=self.title, likeness=round(self.likeness, 2)
+        )
+        if self.sentence:
+            told["sentence"] = self.sentence
+        return told
 
-def known_about(note: Note, documents: Sequence[Document]) -> list[Known]:
-    """What to look at before a note is written, the most alike first."""
+
+def known_about(
+    note: Note, documents: Sequence[Document], deadline: Deadline | None = None
+) -> list[Known]:
+    """What to look at before a note is written, the most alike first.
+
+    Raises:
+        TimeoutExceeded: not every page could be compared in time.
+    """
+    deadline = deadline or no_deadline()
     words = words_of(f"{note.title} {note.text}")
     matter = matter_of(f"{note.title} {note.text}")
     alike: list[Known] = []
     disagreeing: list[Known] = []
     for document in documents:
+        deadline.check()
         for section in document.sections:
             text = document.text(section)
             topic = section_topic(document, section)

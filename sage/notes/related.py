@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from sage.deadline import Deadline, no_deadline
 from sage.documents.document import Document
 from sage.notes.links import LINK, Links
 from sage.notes.similarity import words_of
@@ -41,14 +42,24 @@ class Suggestion(NamedTuple):
 class Relations:
     """What the pages of one base have in common."""
 
-    def __init__(self, documents: Sequence[Document], *, use_links: bool = True) -> None:
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        *,
+        use_links: bool = True,
+        deadline: Deadline | None = None,
+    ) -> None:
+        """Raises:
+        TimeoutExceeded: not every page could be looked at in time.
+        """
         self._documents = documents
+        self._deadline = deadline or no_deadline()
         links = Links(documents)
-        counts = {document.path: _counts(document) for document in documents}
+        counts = {document.path: self._counted(document) for document in documents}
         holders = Counter(word for held in counts.values() for word in held)
         total = len(documents)
         self._links = {
-            document.path: {link.target.path for link in links.of(document)} if use_links else set()
+            document.path: self._linked(links, document) if use_links else set()
             for document in documents
         }
         self._vectors = {path: _vector(held, holders, total) for path, held in counts.items()}
@@ -59,6 +70,7 @@ class Relations:
         for other in self._documents:
             if other.path == document.path:
                 continue
+            self._deadline.check()
             reasons = list(self._reasons(document, other))
             score = sum(weight for weight, _ in reasons)
             if score >= _LEAST:
@@ -89,6 +101,14 @@ class Relations:
                 by = f"on {', '.join(voters[tag][:3])}" + (", and the page says it" * named)
                 found.append(Suggestion(tag, round(confidence, 2), by))
         return sorted(found, key=lambda one: (-one.confidence, one.tag))[:most]
+
+    def _counted(self, document: Document) -> Counter[str]:
+        self._deadline.check()
+        return _counts(document)
+
+    def _linked(self, links: Links, document: Document) -> set[str]:
+        self._deadline.check()
+        return {link.target.path for link in links.of(document)}
 
     def _reasons(self, document: Document, other: Document) -> Iterator[tuple[float, str]]:
         if other.path in self._links[document.path]:

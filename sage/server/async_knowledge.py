@@ -14,6 +14,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -37,7 +38,7 @@ from sage.sanitize import clean, clean_value
 from sage.server.prompts import TASK_PROMPT, all_prompts, budget_of, gathered, task_prompt
 from sage.server.resource_uris import ResourceUri
 from sage.server.schemas import check_arguments
-from sage.server.tools import INFO, all_tools
+from sage.server.tools import DRAFT, INFO, Tool, all_tools, draft_tool
 from sage.values import ALL_LAYERS, MAX_RESULTS
 
 T = TypeVar("T")
@@ -151,7 +152,10 @@ class AsyncKnowledge:
     def __init__(self, knowledge: KnowledgeBase) -> None:
         self.layers = knowledge.settings.layers
         self.task_types = knowledge.task_types
-        self.tools = {tool.name: tool for tool in all_tools(self.layers, self.task_types)}
+        tools = all_tools(self.layers, self.task_types)
+        if knowledge.settings.notes.draft_tool:
+            tools = (*tools, draft_tool())
+        self.tools = {tool.name: tool for tool in tools}
         self.prompts = {prompt.name: prompt for prompt in all_prompts(self.task_types)}
         self._knowledge = knowledge
         self._limit_ms = knowledge.settings.limits.call_timeout_ms
@@ -184,13 +188,21 @@ class AsyncKnowledge:
         limit_ms = min(arguments.pop("timeout_ms", self._limit_ms), self._limit_ms)
         # What was left out and has no default of its own has one there.
         given = {name: value for name, value in arguments.items() if value is not None}
-        answer = getattr(self._knowledge, tool.method)
+        answer = self._method(tool)
         return await self._calls.run(
             lambda deadline: _finished(answer(**given, deadline=deadline), finish), limit_ms
         )
 
     async def read(self, uri: ResourceUri) -> str:
         """The content of a resource."""
+        if uri.is_related:
+            # What few calls need is imported by them: it would be a tenth of a start.
+            from sage.server.related_pages import related_text
+
+            topic = uri.topic if uri.layer == ALL_LAYERS else f"{uri.layer}/{uri.topic}"
+            return await self._run(
+                lambda deadline: related_text(self._knowledge, topic or "", deadline)
+            )
         limit = LAYER_TOKENS if uri.topic is None else DOCUMENT_TOKENS
         answer = await self._run(
             lambda deadline: self._knowledge.get(
@@ -293,6 +305,14 @@ class AsyncKnowledge:
         """Let the threads go that are not busy."""
         for threads in (self._calls, self._quick, self._watching, self._preparing):
             threads.close()
+
+    def _method(self, tool: Tool) -> Callable[..., Mapping[str, Any]]:
+        if tool.name == DRAFT:
+            from sage.server.note_drafts import draft_note
+
+            return partial(draft_note, self._knowledge)
+        method: Callable[..., Mapping[str, Any]] = getattr(self._knowledge, tool.method)
+        return method
 
     def _listings(self, deadline: Deadline) -> tuple[Listing, ...]:
         return self._knowledge.library.refresh(self.layers, deadline)

@@ -38,7 +38,13 @@ from sage.server.background import background_tasks
 from sage.server.process import is_isolated
 from sage.server.prompts import Prompt as PromptWords
 from sage.server.prompts import instructions
-from sage.server.resource_uris import LAYER_TEMPLATE, TOPIC_TEMPLATE, parse_uri, uri_of
+from sage.server.resource_uris import (
+    LAYER_TEMPLATE,
+    RELATED_TEMPLATE,
+    TOPIC_TEMPLATE,
+    parse_uri,
+    uri_of,
+)
 from sage.server.schemas import answer_schema, input_schema
 from sage.server.stdio_transport import StdioTransport
 from sage.server.subscriptions import Subscribers
@@ -58,7 +64,7 @@ PAGE_SIZE = 1_000
 def create_server(
     knowledge: KnowledgeBase, async_knowledge: AsyncKnowledge | None = None
 ) -> FastMCP:
-    """A server of the four tools, the resources and the prompts, ready for any transport.
+    """A server of the tools, the resources and the prompts, ready for any transport.
 
     Args:
         async_knowledge: the same knowledge base, where others ask it beside the server.
@@ -145,6 +151,7 @@ class _KnowledgeMiddleware(Middleware):
         return [
             _shown_template(LAYER_TEMPLATE, "layer", "A layer, in reading order."),
             _shown_template(TOPIC_TEMPLATE, "topic", "A page, a folder, or a heading of a page."),
+            _shown_template(RELATED_TEMPLATE, "related", "Pages that belong to a page, and why."),
         ]
 
     async def on_read_resource(self, context: Context, call_next: Next) -> ResourceResult:
@@ -275,7 +282,8 @@ def _shown_page(document: Document) -> mcp_types.Resource:
 
 def _check_uri(uri: str, async_knowledge: AsyncKnowledge) -> None:
     with _protocol_errors({"uri": uri}):
-        parse_uri(uri, async_knowledge.layers)
+        if parse_uri(uri, async_knowledge.layers).is_related:
+            raise InvalidInput("what belongs to a page is not told; subscribe to the page")
 
 
 def _position(cursor: str | None) -> int:

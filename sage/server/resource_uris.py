@@ -1,4 +1,4 @@
-"""The URI of knowledge as a resource: `knowledge://layer` and `knowledge://layer/topic`."""
+"""The URIs of resources: `knowledge://layer`, `knowledge://layer/topic`, `related://layer/topic`."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,6 +11,8 @@ from sage.values import ALL_LAYERS
 SCHEME = "knowledge://"
 LAYER_TEMPLATE = SCHEME + "{layer}"
 TOPIC_TEMPLATE = SCHEME + "{layer}/{topic*}"
+RELATED = "related://"
+RELATED_TEMPLATE = RELATED + "{layer}/{topic*}"
 
 
 class ResourceUri(NamedTuple):
@@ -18,13 +20,16 @@ class ResourceUri(NamedTuple):
 
     layer: str
     topic: str | None = None
+    is_related: bool = False
+    """Whether it stands for the pages that belong to the topic, not for the topic itself."""
 
     @property
     def uri(self) -> str:
         """The URI as text; a heading stays readable behind its #."""
         path = self.layer if self.topic is None else f"{self.layer}/{self.topic}"
         # A file name may hold what is no character at all; such a page is never listed by name.
-        return SCHEME + quote(path, safe="/#", errors="replace")
+        scheme = RELATED if self.is_related else SCHEME
+        return scheme + quote(path, safe="/#", errors="replace")
 
 
 def parse_uri(uri: str, layers: Iterable[str]) -> ResourceUri:
@@ -33,14 +38,18 @@ def parse_uri(uri: str, layers: Iterable[str]) -> ResourceUri:
     Raises:
         NotFound: it is not one of ours, or its layer does not exist.
     """
-    layer, _, topic = unquote(uri.removeprefix(SCHEME)).partition("/")
+    is_related = uri.startswith(RELATED)
+    path = uri.removeprefix(RELATED if is_related else SCHEME)
+    layer, _, topic = unquote(path).partition("/")
+    topic = topic.strip("/")
     known = {name.casefold(): name for name in (*layers, ALL_LAYERS)}
-    if not uri.startswith(SCHEME) or layer.casefold() not in known:
+    is_ours = path != uri and layer.casefold() in known and (topic or not is_related)
+    if not is_ours:
         raise NotFound(
-            f"no resource has this URI; URIs are {SCHEME}LAYER and "
-            f"{SCHEME}LAYER/TOPIC with the layers {', '.join(known.values())}"
+            f"no resource has this URI; URIs are {SCHEME}LAYER, {SCHEME}LAYER/TOPIC and "
+            f"{RELATED}LAYER/TOPIC with the layers {', '.join(known.values())}"
         )
-    return ResourceUri(known[layer.casefold()], topic.strip("/") or None)
+    return ResourceUri(known[layer.casefold()], topic or None, is_related)
 
 
 def uri_of(topic: str) -> ResourceUri:

@@ -1,11 +1,11 @@
-"""The four tools as data: the words a model reads, what each takes, what each gives.
+"""The tools as data: the words a model reads, what each takes, what each gives.
 
 No protocol here: the server turns a tool into MCP, the reference page is printed from it.
 """
 
 from dataclasses import dataclass
 
-from sage.answers import ContextAnswer, InfoAnswer, KnowledgeAnswer, SearchAnswer
+from sage.answers import ContextAnswer, DraftAnswer, InfoAnswer, KnowledgeAnswer, SearchAnswer
 from sage.documents.front_matter import STATUSES, TYPES
 from sage.server.schemas import DEPTH, Argument
 from sage.values import (
@@ -30,6 +30,9 @@ from sage.values import (
 )
 
 INFO = "sage_info"
+DRAFT = "sage_draft_note"
+_MAX_NOTE = 20_000
+_MAX_LINE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +45,43 @@ class Tool:
     arguments: tuple[Argument, ...]
     answer: type
     method: str
-    """The method of the knowledge base that answers; it takes the arguments by name."""
+    """The method of the knowledge base that answers; it takes the arguments by name. Empty where
+    the server makes the answer from what the knowledge base says."""
     described: int = DEPTH
     """How many levels of the answer its schema describes."""
 
 
 def all_tools(layers: tuple[str, ...], task_types: tuple[str, ...]) -> tuple[Tool, ...]:
-    """The tools over these layers and task types."""
+    """The tools over these layers and task types that every server has."""
     choices = (*layers, ALL_LAYERS)
     return (_get_knowledge(choices), _search(choices), _get_context(task_types), _info())
+
+
+def draft_tool() -> Tool:
+    """The tool that a server has only where its operator wants it."""
+    return Tool(
+        DRAFT,
+        "Draft a note as text",
+        _DRAFT,
+        (
+            Argument("text", "string", "What was learned, with the reason.", max_length=_MAX_NOTE),
+            Argument("type", "string", "Kind of note.", default="discovery", choices=TYPES),
+            _line("title", "Its title; else its first sentence."),
+            Argument(
+                "files", "array", "Paths or globs it is about.", default=None, maximum=MAX_FILTERS
+            ),
+            Argument("tags", "array", "Tags.", default=None, maximum=MAX_FILTERS),
+            _line("source", "Where it was learned: a link, an incident."),
+            _line("owner", "Who looks after it."),
+            _line("review_by", "Day of the next review, as 2027-01-31."),
+        ),
+        DraftAnswer,
+        "",
+    )
+
+
+def _line(name: str, doc: str) -> Argument:
+    return Argument(name, "string", doc, default=None, max_length=_MAX_LINE)
 
 
 def _get_knowledge(choices: tuple[str, ...]) -> Tool:
@@ -222,3 +253,12 @@ are.
 
 Returns `status` with `reasons` when something is not served, documents and tokens per layer, \
 the state of cache and index, and the first problems in files."""
+
+_DRAFT = """\
+Get a note on what was learned as a ready page, with the path it belongs at. Nothing is written: \
+you or the user put `page` at `path` and commit it, and people review it. Use it for a gotcha, the \
+cause of a bug or a decision that the next one needs and that no page says yet.
+
+Returns `page`, `path`, `topic`, the note's `id`, and in `known` what the base says already: \
+sections that are alike, pages on the same files, sentences that may disagree. Where one says the \
+same, correct that page instead. The page is a draft until somebody accepts it."""

@@ -152,3 +152,62 @@ def test_a_repository_without_a_base_brings_nothing_and_logs_nothing(base: Base)
     (base.root / ".knowledge").rmdir()
     assert told(base, hook_event_name="SessionStart") == ""
     assert not base.root.parent.joinpath("cache", "hooks").exists()
+
+
+def change(base: Base, host: str = "claude-code", name: str = "PreToolUse") -> None:
+    told(
+        base,
+        host,
+        hook_event_name=name,
+        tool_name="Edit",
+        tool_input={"file_path": str(base.root / "src/any.py")},
+    )
+
+
+def reminder(base: Base, host: str = "claude-code", name: str = "Stop", session: str = "s") -> Any:
+    event = {"hook_event_name": name, "session_id": session, "cwd": str(base.root)}
+    answer = run(["--host", host], json.dumps(event).encode(), base.environment, base.root)
+    return json.loads(answer) if answer else {}
+
+
+@pytest.mark.parametrize(
+    ("host", "tool", "end"),
+    [
+        ("claude-code", "PreToolUse", "Stop"),
+        ("codex", "PreToolUse", "Stop"),
+        ("gemini", "AfterTool", "AfterAgent"),
+        ("vscode", "PostToolUse", "Stop"),
+    ],
+)
+def test_the_end_of_a_session_that_changed_files_reminds_once(
+    base: Base, host: str, tool: str, end: str
+) -> None:
+    base.write(PAGES)
+    assert reminder(base, host, end) == {}
+    change(base, host, tool)
+    (said,) = reminder(base, host, end).items()
+    assert said[0] == "systemMessage"
+    assert "sage note" in said[1]
+    assert reminder(base, host, end) == {}
+    assert reminder(base, host, end, "another session") == {}
+
+
+def test_reading_alone_is_no_reason_to_remind(base: Base) -> None:
+    base.write(PAGES)
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Read"}
+    told(base, **event, tool_input={"file_path": str(base.root / "src/any.py")})
+    assert reminder(base) == {}
+
+
+def test_a_team_can_switch_the_reminder_off(base: Base) -> None:
+    base.write({**PAGES, "sage.yaml": "hooks: {reminder: false}\n"})
+    change(base)
+    assert reminder(base) == {}
+
+
+def test_the_reminder_leaves_the_repository_as_it_is(base: Base) -> None:
+    base.write(PAGES)
+    change(base)
+    before = sorted(str(path) for path in base.root.rglob("*"))
+    assert reminder(base)
+    assert sorted(str(path) for path in base.root.rglob("*")) == before

@@ -70,7 +70,7 @@ def test_a_session_that_lost_its_context_begins_anew(source: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "moment"),
-    [("vscode", "UserPromptSubmit"), ("gemini", "BeforeTool"), ("claude-code", "Stop")],
+    [("vscode", "UserPromptSubmit"), ("gemini", "BeforeTool"), ("cursor", "stop")],
 )
 def test_an_event_that_takes_no_context_is_none(name: str, moment: str) -> None:
     assert event(name, hook_event_name=moment, prompt="Add a retry") is None
@@ -103,3 +103,10 @@ def test_what_is_long_is_cut_and_what_is_many_is_counted() -> None:
 def test_what_is_no_event_is_refused(data: bytes) -> None:
     with pytest.raises(UnusableEvent):
         parse_event(data, host("claude-code"))
+
+
+def test_a_byte_order_mark_before_an_event_does_not_matter() -> None:
+    data = b'\xef\xbb\xbf{"hook_event_name": "sessionStart", "conversation_id": "c"}'
+    found = parse_event(data, host("cursor"))
+    assert found is not None
+    assert (found.moment, found.session) == ("session", "c")

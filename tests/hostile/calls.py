@@ -28,7 +28,12 @@ def ordinary_requests() -> Iterator[Request]:
     yield _tool("sage_get_knowledge", {"layer": "all"})
     yield _tool("sage_search", {"query": "quokka", "layer": "all"})
     yield _tool("sage_get_context", {"task_type": "coding"})
+    yield _tool("sage_draft_note", {"text": "The quokka reads.", "files": ["src/**"]})
     yield "resources/read", {"uri": "knowledge://core"}
+    yield "resources/read", {"uri": "related://core/healthy"}
+    for name in ("sage_remember", "sage_summarise", "sage_find_contradictions"):
+        about = "learned" if name == "sage_remember" else "topic"
+        yield "prompts/get", {"name": name, "arguments": {about: "quokka"}}
     yield "prompts/get", {"name": "sage_task_prompt", "arguments": {"task_type": "coding"}}
 
 
@@ -46,6 +51,7 @@ def _tool_arguments(payload: str) -> Iterator[tuple[str, dict[str, Any]]]:
         {"task_type": "coding", "language": payload[:50], "task": payload}
         | {"current_files": [payload]},
     )
+    yield "sage_draft_note", {"text": payload, "title": payload[:200], "files": [payload]}
 
 
 def _addresses(payload: str) -> Iterator[str]:
@@ -53,6 +59,7 @@ def _addresses(payload: str) -> Iterator[str]:
     yield f"knowledge://{payload}"
     yield f"knowledge://core/{payload}"
     yield f"knowledge://core/../{payload}"
+    yield f"related://core/{payload}"
 
 
 def _completions(payload: str) -> Iterator[Request]:

@@ -32,7 +32,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 
 @pytest.fixture(scope="module", params=[serving_stdio, serving_http], ids=["stdio", "http"])
 def server(request: pytest.FixtureRequest, place: Place) -> Iterator[Served]:
-    with request.param(place.root, place.root.parent / "cache") as server:
+    cache = place.root.parent / "cache"
+    with request.param(place.root, cache, SAGE_NOTES_DRAFT_TOOL="true") as server:
         yield server
 
 

@@ -43,7 +43,8 @@ def events(
     log = tmp_path / "events"
     record(monkeypatch, log)
     serving = serving_stdio if request.param == "stdio" else serving_http
-    with serving(place.root, tmp_path / "cache") as server:
+    # Also with what an operator must switch on.
+    with serving(place.root, tmp_path / "cache", SAGE_NOTES_DRAFT_TOOL="true") as server:
         ask_everything(server)
     yield place, [json.loads(line) for line in log.read_text().splitlines()]
     place.sweep()

@@ -163,3 +163,25 @@ def test_a_file_that_was_absent_or_empty_is_so_again(
     remove(path, host)
     assert (path.read_bytes() if path.exists() else None) == before
     assert path.parent.exists() is (before is not None)
+
+
+@pytest.mark.parametrize("host", [one for one in HOSTS if one.end], ids=by_name)
+def test_the_reminder_is_written_only_when_asked_for_and_goes_without_a_trace(
+    tmp_path: Path, host: HookHost
+) -> None:
+    for number, text in enumerate(["", "{}\n", *files_of_others(host)]):
+        path = tmp_path / str(number) / "hooks.json"
+        path.parent.mkdir()
+        path.write_text(text, "utf-8", newline="")
+        was = path.read_bytes()
+        write(path, host)
+        assert host.end not in hooks_in(host, path)
+        write(path, host.reminding())
+        assert host.end in hooks_in(host, path)
+        remove(path, host)
+        assert path.read_bytes() == was
+
+
+def test_a_host_that_shows_no_reminder_says_which_do() -> None:
+    with pytest.raises(InvalidInput, match="claude-code, codex, gemini, vscode"):
+        hook_host("cursor").reminding()

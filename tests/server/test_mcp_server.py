@@ -390,6 +390,7 @@ def test_the_forms_of_addresses_are_listed(knowledge: KnowledgeBase) -> None:
     assert [one.uri_template for one in listed] == [
         "knowledge://{layer}",
         "knowledge://{layer}/{topic*}",
+        "related://{layer}/{topic*}",
     ]
 
 

@@ -26,11 +26,26 @@ def test_an_address_is_a_layer_and_a_topic(uri: str, layer: str, topic: str | No
     assert parse_uri(uri, LAYERS) == ResourceUri(layer, topic)
 
 
+def test_what_belongs_to_a_topic_has_an_address_of_its_own() -> None:
+    address = parse_uri("related://Practices/a%20b", LAYERS)
+    assert address == ResourceUri("practices", "a b", is_related=True)
+    assert address.uri == "related://practices/a%20b"
+
+
 @pytest.mark.parametrize(
-    "uri", ["", "knowledge://", "knowledge://nowhere/x", "file:///etc/passwd", "core/x"]
+    "uri",
+    [
+        "",
+        "knowledge://",
+        "knowledge://nowhere/x",
+        "file:///etc/passwd",
+        "core/x",
+        "related://core",
+        "related://nowhere/x",
+    ],
 )
 def test_any_other_address_is_not_found_and_the_forms_are_named(uri: str) -> None:
-    with pytest.raises(NotFound, match="knowledge://LAYER/TOPIC with the layers core, practices"):
+    with pytest.raises(NotFound, match="LAYER/TOPIC with the layers core, practices"):
         parse_uri(uri, LAYERS)
 
 
