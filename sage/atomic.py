@@ -26,7 +26,7 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | _NO_WAIT | getattr(os, "O_DIRECTORY", 0)
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
-_LOCK_SECONDS = 10.0
+LOCK_SECONDS = 10.0
 
 
 class Folder(NamedTuple):
@@ -106,6 +106,19 @@ def hold(descriptor: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def wait_for_lock(descriptor: int, refusal: str) -> None:
+    """The same, when another process holds it now.
+
+    Raises:
+        ConfigError: with these words, when it holds it for too long.
+    """
+    until = time.monotonic() + LOCK_SECONDS
+    while not hold(descriptor):
+        if time.monotonic() > until:
+            raise ConfigError(refusal)
+        time.sleep(0.02)
 
 
 def file_of(descriptor: int, mode: str) -> IO[bytes]:
@@ -308,11 +321,7 @@ def _locked(folder: Folder, path: Path) -> Iterator[None]:
         return
     descriptor = os.open(".", _FOLDER, dir_fd=folder.descriptor)
     try:
-        until = time.monotonic() + _LOCK_SECONDS
-        while not hold(descriptor):
-            if time.monotonic() > until:
-                raise ConfigError(f"{path} is being changed by another process; run it again")
-            time.sleep(0.02)
+        wait_for_lock(descriptor, f"{path} is being changed by another process; run it again")
         yield
     finally:
         os.close(descriptor)

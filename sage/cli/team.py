@@ -1,5 +1,6 @@
 """The commands around a team's server: `token` and `usage`."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,9 @@ from sage.paths import find_token_file
 if TYPE_CHECKING:
     from sage.care.usage import UsageSummary
     from sage.http.token_file import BearerToken, TokenFile
+
+_DURATION = re.compile(r"([0-9]{1,5})([mhdw])")
+_UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 TokensFile = Annotated[Path | None, tokens_option()]
 UsageFile = Annotated[
@@ -72,7 +76,7 @@ def create(
     wanted = _named("layer", layers, root)
     from_sources = _named("source", sources, root)
     file = _tokens(tokens)
-    value = file.create(name, wanted, _seconds(expires), from_sources)
+    value = file.create(name, wanted, parse_duration(expires), from_sources)
     _hand_over(value, name, as_json)
 
 
@@ -122,7 +126,7 @@ def rotate(
     _verbose: Verbose = False,
 ) -> None:
     """Replace a token by a new one and print it, this once."""
-    value = _tokens(tokens).rotate(name, _seconds(expires), _seconds(overlap) or 0)
+    value = _tokens(tokens).rotate(name, parse_duration(expires), parse_duration(overlap) or 0)
     _hand_over(value, name, as_json)
 
 
@@ -224,10 +228,20 @@ def _served(what: str, root: Path | None) -> tuple[str, ...] | None:
     return settings.layers if what == "layer" else tuple(one.name for one in settings.served)
 
 
-def _seconds(duration: str | None) -> int | None:
-    from sage.http.token_file import parse_duration
+def parse_duration(text: str | None) -> int | None:
+    """The seconds of a duration such as 90d; None when none is given.
 
-    return None if duration is None else parse_duration(duration)
+    Raises:
+        InvalidInput: it is none.
+    """
+    if text is None:
+        return None
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None or not int(match[1]):
+        raise InvalidInput(
+            f"{text!r} is not a duration; use a number and a unit: 30m, 12h, 90d, 4w"
+        )
+    return int(match[1]) * _UNIT_SECONDS[match[2]]
 
 
 def _tokens(given: Path | None) -> "TokenFile":

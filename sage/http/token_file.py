@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sage.atomic import hold, open_folder, write_file
+from sage.atomic import open_folder, wait_for_lock, write_file
 from sage.errors import ConfigError, InvalidInput, NotFound
 
 logger = logging.getLogger("sage.access")
@@ -32,15 +32,12 @@ VERSION = 1
 TORN_SECONDS = 1.0
 # Times of files have steps of some milliseconds: what changed just now may change again unseen.
 QUIET_SECONDS = 0.1
-LOCK_SECONDS = 10.0
 MAX_FILE_BYTES = 4 * 1024 * 1024
 
 _TOKEN = re.compile(r"sage_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-_DURATION = re.compile(r"([0-9]{1,5})([mhdw])")
 # Others may not even read it, and a group may only read: that is how a mounted secret looks.
 _TOO_OPEN = 0o037
-_UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
 class TokenScope(NamedTuple):
@@ -266,20 +263,6 @@ class TokenFile:
             write_private(self.path, json.dumps(written, indent=1).encode())
 
 
-def parse_duration(text: str) -> int:
-    """The seconds of a duration such as 90d.
-
-    Raises:
-        InvalidInput: it is none.
-    """
-    match = _DURATION.fullmatch(text.strip().lower())
-    if match is None or not int(match[1]):
-        raise InvalidInput(
-            f"{text!r} is not a duration; use a number and a unit: 30m, 12h, 90d, 4w"
-        )
-    return int(match[1]) * _UNIT_SECONDS[match[2]]
-
-
 def moment(seconds: float) -> str:
     """A point in time as people and programs read it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -417,11 +400,7 @@ def locked(path: Path) -> Iterator[None]:
         # One that an earlier version made could be opened, and held, by every user.
         if os.fstat(descriptor).st_uid == os.geteuid():
             os.fchmod(descriptor, 0o600)
-        until = time.monotonic() + LOCK_SECONDS
-        while not hold(descriptor):
-            if time.monotonic() > until:
-                raise ConfigError(f"another process holds {lock}; end it and try again")
-            time.sleep(0.02)
+        wait_for_lock(descriptor, f"another process holds {lock}; end it and try again")
         yield
     finally:
         os.close(descriptor)

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sage.cli.main import app
+from sage.cli.team import parse_duration
 from sage.errors import ConfigError, InvalidInput, NotFound
 from sage.http.metrics import OK, Observation
 from sage.http.token_file import Grant, TokenFile
@@ -139,3 +140,16 @@ def test_help_names_every_flag_and_its_variable() -> None:
     text = " ".join(sage("serve", "--help").stdout.split())
     for flag in ("--http", "--host", "--allow-host", "--require-token", "--jwt-issuer", "--grace"):
         assert flag in text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30m", 1800), ("12h", 43_200), ("90d", 7_776_000), ("4W", 2_419_200)]
+)
+def test_durations_are_read(text: str, seconds: int) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "90", "d", "-1d", "0d", "1.5h", "90 days", "999999d"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="not a duration"):
+        parse_duration(text)

@@ -15,7 +15,6 @@ from sage.http.token_file import (
     TokenFile,
     locked,
     moment,
-    parse_duration,
     read_private,
     stamp_of,
     write_private,
@@ -192,19 +191,6 @@ def test_the_file_says_its_version(tokens: TokenFile) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("30m", 1800), ("12h", 43_200), ("90d", 7_776_000), ("4W", 2_419_200)]
-)
-def test_durations_are_read(text: str, seconds: int) -> None:
-    assert parse_duration(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "90", "d", "-1d", "0d", "1.5h", "90 days", "999999d"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="not a duration"):
-        parse_duration(text)
-
-
 def test_a_moment_is_written_in_universal_time() -> None:
     assert moment(0) == "1970-01-01T00:00:00Z"
 
@@ -349,7 +335,7 @@ def test_nobody_else_can_hold_the_lock(tokens: TokenFile) -> None:
 def test_a_lock_that_somebody_holds_is_an_error_and_no_hang(
     tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.http.token_file.LOCK_SECONDS", 0.0)
+    monkeypatch.setattr("sage.atomic.LOCK_SECONDS", 0.0)
     with locked(tokens.path), pytest.raises(ConfigError, match="another process holds"):
         tokens.create("ci")
 
