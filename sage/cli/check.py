@@ -6,18 +6,25 @@ Imports stand inside the commands: neither pays for the other's.
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sage.cli.meaning import compare, print_comparison
 from sage.cli.options import Json, Quiet, Root, Verbose, opened, settings_at
-from sage.cli.output import print_evaluation, print_report, print_rules
-from sage.cli.terminal import print_json, print_note
+from sage.cli.output import BLANK, counted
+from sage.cli.terminal import is_quiet, print_json, print_line, print_note, print_rows, print_table
 from sage.errors import InvalidInput
 from sage.values import DEFAULT_RESULTS
 
+if TYPE_CHECKING:
+    from sage.check.run import Report
+    from sage.documents.problems import Level
+    from sage.search.evaluation import Evaluation
+
 _LEVELS = ("note", "warning", "error")
+_LEVEL_STYLES = {"error": "bold red", "warning": "yellow", "note": "blue"}
+_MANY_PROBLEMS = 100
 _FORMATS = ("text", "json", "sarif", "github")
 
 
@@ -171,3 +178,60 @@ def _one_of(option: str, value: str, choices: tuple[str, ...]) -> str:
 
     close = did_you_mean(value, choices)
     raise InvalidInput(f"{option} is {value!r}; use one of {', '.join(choices)}{close}")
+
+
+def print_report(
+    report: "Report", level: "Level", rule: str | None = None, whole: bool = False
+) -> None:
+    """How often each rule was broken, problems with their places, how to fix them, and the sums.
+
+    Of many problems only the counts are shown, unless one rule or all of them are asked for.
+    """
+    from sage.check.reports import count_rows, fixes, place, summary
+
+    shown = [one for one in report.at_least(level) if rule in (None, one.rule)]
+    if len(shown) > _MANY_PROBLEMS and not whole and rule is None:
+        print_rows(count_rows(shown))
+        print_line(BLANK)
+        print_line((summary(report, shown), "bold"))
+        print_line(
+            ("To see them: sage check --rule NAME, --all, or --format json > FILE", "dim"), indent=4
+        )
+        return
+    for problem in shown:
+        print_line(
+            (f"{place(problem)}: ", "bold"),
+            (problem.level, _LEVEL_STYLES[problem.level]),
+            (f": {problem.message} ", ""),
+            (f"[{problem.rule}]", "dim"),
+            indent=4,
+        )
+    if is_quiet():
+        return
+    if shown:
+        print_line(BLANK)
+    for line in fixes(shown):
+        print_line((line, "dim"), indent=4)
+    print_line((summary(report, shown), "bold"))
+
+
+def print_rules() -> None:
+    """Every rule with its level and meaning."""
+    from sage.check.rules import rules
+
+    print_rows([(name, f"{rule.level}: {rule.about}") for name, rule in sorted(rules().items())])
+
+
+def print_evaluation(result: "Evaluation") -> None:
+    """The measures, and each query that did not find its first topic at once."""
+    rows = [
+        (str(one.best or "-"), one.query, ", ".join(one.expected))
+        for one in result.outcomes
+        if one.best != 1
+    ]
+    if rows:
+        print_table(("rank", "query", "expected"), rows)
+        print_line(BLANK)
+    queries = counted(len(result.outcomes), "query", "queries")
+    measures = f"MRR {result.mrr:.3f}, nDCG {result.ndcg:.3f}"
+    print_line((f"{queries}: hit rate {result.hit_rate:.3f}, {measures}", ""))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sage.cli.options import Quiet, Root, Verbose, settings_at
-from sage.cli.output import print_written
+from sage.cli.setup_output import print_written
 from sage.cli.terminal import print_line, print_note
 from sage.paths import find_cache_dir
 

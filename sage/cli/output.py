@@ -1,11 +1,11 @@
-"""What a person sees of each answer, plan and report. How it is printed is up to `terminal`.
+"""What a person sees of each answer. How it is printed is up to `terminal`.
 
 What one command prints about is no reason for another to import it: imports are for types, or
 stand inside the functions.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -39,24 +39,12 @@ from sage.cli.terminal import (
 from sage.values import OWN
 
 if TYPE_CHECKING:
-    from sage.check.run import Report
-    from sage.documents.problems import Level
-    from sage.install.adopt import Proposal
-    from sage.install.client_check import Finding
-    from sage.install.clients import Machine
-    from sage.install.entries import Server
-    from sage.install.registration import Plan
-    from sage.install.scaffold import Step
     from sage.page_list import PageInfo, PagesAnswer
-    from sage.search.evaluation import Evaluation
     from sage.search.explain import Explanation
     from sage.search.fusion import MeaningPart
 
-_LEVEL_STYLES = {"error": "bold red", "warning": "yellow", "note": "blue"}
-_STATE_STYLES = {"ok": "green", "problem": "bold red", "absent": "dim", "unchecked": "yellow"}
-_STATE_WORDS = {"ok": "ok", "problem": "PROBLEM", "absent": "-", "unchecked": "not run"}
-_ADVICE = {"problem": "to fix it", "unchecked": "to go on"}
-_BLANK: Piece = ("", "")
+BLANK: Piece = ("", "")
+"""An empty line."""
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -92,7 +80,7 @@ def print_results(query: str, answer: SearchAnswer, is_empty: bool = False) -> N
         print_line((place, "dim"), indent=2)
         for line in result["snippet"].splitlines():
             print_marked(line, words, indent=2)
-        print_line(_BLANK)
+        print_line(BLANK)
     if not is_quiet() or answer["found"] == "no":
         print_line((_verdict(answer, is_empty), "dim"))
 
@@ -149,28 +137,13 @@ def print_reasons(reasons: Sequence["Explanation"]) -> None:
         print_table(("  word", "rarity", "strength by field"), rows)
         if one.meaning is not None:
             print_line((f"  {_meaning_part(one.meaning)}", ""), indent=4)
-        print_line(_BLANK)
+        print_line(BLANK)
 
 
 def _meaning_part(part: "MeaningPart") -> str:
     found = "no word led here; " if part.is_alone else ""
     near = f"similarity {part.similarity:.3f}" if part.section >= 0 else "no vector yet"
     return f"meaning: {found}{near}, weight {part.weight:.1f} against words {part.words:.2f}"
-
-
-def print_evaluation(result: "Evaluation") -> None:
-    """The measures, and each query that did not find its first topic at once."""
-    rows = [
-        (str(one.best or "-"), one.query, ", ".join(one.expected))
-        for one in result.outcomes
-        if one.best != 1
-    ]
-    if rows:
-        print_table(("rank", "query", "expected"), rows)
-        print_line(_BLANK)
-    queries = counted(len(result.outcomes), "query", "queries")
-    measures = f"MRR {result.mrr:.3f}, nDCG {result.ndcg:.3f}"
-    print_line((f"{queries}: hit rate {result.hit_rate:.3f}, {measures}", ""))
 
 
 def print_choices(answer: ContextAnswer) -> None:
@@ -181,12 +154,12 @@ def print_choices(answer: ContextAnswer) -> None:
     ]
     print_table(("lines", "included", "why"), rows)
     if answer.get("omitted"):
-        print_line(_BLANK)
+        print_line(BLANK)
         print_table(("next, did not fit",), [(topic,) for topic in answer["omitted"]])
     if answer.get("note"):
-        print_line(_BLANK)
+        print_line(BLANK)
         print_line((answer["note"], ""))
-    print_line(_BLANK)
+    print_line(BLANK)
     print_line((f"{answer['token_count']} tokens", ""))
 
 
@@ -259,21 +232,6 @@ def meaning_line(meaning: MeaningInfo) -> str:
     return ", ".join(words)
 
 
-def print_steps(root: Path, steps: Iterable["Step"]) -> None:
-    """What `sage init` wrote and kept, and what to do next."""
-    if is_quiet():
-        return
-    for step in steps:
-        reason = f" ({step.reason})" if step.reason else ""
-        style = "dim" if step.action == "kept" else "green"
-        print_line((f"{step.action:<9}", style), (step.path + reason, ""), indent=9)
-    at_root = f" --root {root}" if root != Path.cwd() else ""
-    print_line(_BLANK)
-    print_line(("Next:", "bold"))
-    print_line((f'  sage search "how do we decide"{at_root}', ""))
-    print_line((f"  sage install claude-code --write{at_root}", ""))
-
-
 def print_pages(answer: "PagesAnswer", offset: int) -> None:
     """Every page in a line, and how many there are."""
     told = any("source" in page for page in answer["pages"])
@@ -299,118 +257,6 @@ def print_pages(answer: "PagesAnswer", offset: int) -> None:
 def _named_source(page: "PageInfo") -> tuple[str]:
     over = page.get("overrides", ())
     return (page.get("source", OWN) + (f" (overrides {', '.join(over)})" if over else ""),)
-
-
-def print_proposal(proposal: "Proposal") -> None:
-    """Which folders `sage init --from` would map to which layers, with their pages."""
-    for one in proposal.folders:
-        count = f" ({counted(one.pages, 'page')})"
-        print_line((f"{one.layer:<12}", "bold"), (one.folder, ""), (count, "dim"))
-    if proposal.other_pages:
-        others = counted(proposal.other_pages, "page")
-        print_line((f"not served: {others} of kinds that are not read (.rst, .txt, …)", "yellow"))
-    if proposal.host_places:
-        more = " ".join(f"--from {one}" for one in proposal.host_places)
-        print_line((f"not mapped: what agents' hosts read by themselves; add {more}", "yellow"))
-    print_line(_BLANK)
-    for line in proposal.config.splitlines():
-        print_line((line, ""))
-
-
-def print_plan(plan: "Plan") -> None:
-    """What `sage install` would write, without anything else that the file holds."""
-    state = "new file" if plan.before is None else "only this is added or changed"
-    print_line(
-        (f"{plan.client.title}, {plan.servers.scope} scope: ", "bold"),
-        (str(plan.path), ""),
-        (f" ({state})", "dim"),
-        indent=2,
-    )
-    print_line(_BLANK)
-    for line in plan.fragment.splitlines():
-        print_line((f"  {line}", "cyan"), indent=2)
-    print_line(_BLANK)
-
-
-def print_offer(command: str, plan: "Plan", server: "Server", machine: "Machine") -> None:
-    """How to go on after a look: our own command, and the client's where it has one."""
-    print_line(("Nothing is written yet. To write it:  ", ""), (f"{command} --write", "bold"))
-    make = plan.client.own_command
-    own = make(server.name, plan.servers.scope, server.words) if make else []
-    if own:
-        print_line(
-            (f"Or with {plan.client.title}'s own command:  ", ""),
-            (machine.command_line(own), "bold"),
-        )
-        if plan.client.own_caution:
-            print_line((f"  (beware: {plan.client.own_caution})", "yellow"), indent=2)
-
-
-def print_written(path: Path, copy: Path | None, done: str) -> None:
-    """That a file was changed, and where its old bytes are."""
-    before = f" (as it was: {copy})" if copy else ""
-    print_line((f"{done}: ", "green"), (f"{path}{before}", ""))
-
-
-_MANY_PROBLEMS = 100
-
-
-def print_report(
-    report: "Report", level: "Level", rule: str | None = None, whole: bool = False
-) -> None:
-    """How often each rule was broken, problems with their places, how to fix them, and the sums.
-
-    Of many problems only the counts are shown, unless one rule or all of them are asked for.
-    """
-    from sage.check.reports import count_rows, fixes, place, summary
-
-    shown = [one for one in report.at_least(level) if rule in (None, one.rule)]
-    if len(shown) > _MANY_PROBLEMS and not whole and rule is None:
-        print_rows(count_rows(shown))
-        print_line(_BLANK)
-        print_line((summary(report, shown), "bold"))
-        print_line(
-            ("To see them: sage check --rule NAME, --all, or --format json > FILE", "dim"), indent=4
-        )
-        return
-    for problem in shown:
-        print_line(
-            (f"{place(problem)}: ", "bold"),
-            (problem.level, _LEVEL_STYLES[problem.level]),
-            (f": {problem.message} ", ""),
-            (f"[{problem.rule}]", "dim"),
-            indent=4,
-        )
-    if is_quiet():
-        return
-    if shown:
-        print_line(_BLANK)
-    for line in fixes(shown):
-        print_line((line, "dim"), indent=4)
-    print_line((summary(report, shown), "bold"))
-
-
-def print_rules() -> None:
-    """Every rule with its level and meaning."""
-    from sage.check.rules import rules
-
-    print_rows([(name, f"{rule.level}: {rule.about}") for name, rule in sorted(rules().items())])
-
-
-def print_findings(findings: Sequence["Finding"]) -> None:
-    """What the doctor looked at, and what to do about what is wrong."""
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        print_line(
-            (f"{_STATE_WORDS[finding.state]:<8}", _STATE_STYLES[finding.state]),
-            (f"{finding.name:<{width}}  ", "bold"),
-            (finding.message, "dim" if finding.state == "absent" else ""),
-            indent=10,
-        )
-        if finding.fix and finding.state in ("problem", "unchecked"):
-            print_line((f"          {_ADVICE[finding.state]}: {finding.fix}", "yellow"), indent=12)
-        for line in finding.shown:
-            print_line((f"          | {line}", "dim"), indent=12)
 
 
 def _amounts(fields: Mapping[str, float]) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from sage.cli.hooks import install_hooks, uninstall_hooks, user_backups
 from sage.cli.options import Json, Quiet, Root, Verbose, settings_at
-from sage.cli.output import (
+from sage.cli.setup_output import (
     print_findings,
     print_offer,
     print_plan,

@@ -208,7 +208,7 @@ def test_the_doctor_answers_with_an_exit_code(shell: Shell) -> None:
 def test_no_command_of_the_team_imports_the_server() -> None:
     modules = (
         "sage.check.run, sage.install.doctor, sage.install.registration, "
-        "sage.install.scaffold, sage.cli.output"
+        "sage.install.scaffold, sage.cli.setup_output"
     )
     program = f"import sys, {modules}; sys.exit({{'fastmcp', 'mcp'}} & set(sys.modules) or 0)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0
