@@ -273,9 +273,14 @@ class KnowledgeBase:
         tags: Collection[str] = (),
         status: str | None = None,
         source: str | None = None,
+        path: str = "",
         deadline: Deadline | None = None,
     ) -> list["Explanation"]:
-        """What each result of a search owes its place to."""
+        """What each result of a search owes its place to.
+
+        Args:
+            path: explain this page alone, wherever it ranks.
+        """
         from sage.search.query import checked_filters
 
         deadline = deadline or no_deadline()
@@ -284,7 +289,13 @@ class KnowledgeBase:
             checked_filters(types, tags, status, self.source_name(source)),
         )
         _, snapshot = self._index.current(deadline)
-        return snapshot.searcher.explain(
+        searcher = snapshot.searcher
+        if path:
+            one = searcher.explain_page(
+                query, path, layers=layers, filters=filters, deadline=deadline
+            )
+            return [one] if one else []
+        return searcher.explain(
             query, limit=limit, layers=layers, filters=filters, deadline=deadline
         )
 

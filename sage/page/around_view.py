@@ -49,9 +49,9 @@ class AroundView:
 
     @staticmethod
     def _related(document: Document, pages: Pages) -> list[dict[str, str]]:
-        """The pages that belong to this one and are not linked from it."""
+        """The pages that belong to this one and that no link joins to it."""
         found = pages.relations.related(document, _CONSIDERED)
-        linked = pages.links[document.topic]
+        linked = {*pages.links[document.topic], *pages.linked_from.get(document.topic, ())}
         return [
             {"topic": one.topic, "title": one.title, "why": "; ".join(one.reasons)}
             for one in found

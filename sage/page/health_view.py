@@ -13,7 +13,7 @@ from sage.documents.document import Document
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.page.once import Once
-from sage.page.pages import Pages, PageSource
+from sage.page.pages import Pages, PageSource, last_part
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.page.treemap import Tile, treemap
@@ -21,7 +21,10 @@ from sage.page.treemap import Tile, treemap
 WIDTH, HEIGHT = 960, 360
 COLOURS = 8
 _HEAD, _EDGE = 22, 3
-_LETTER, _LINE = 8, 24
+_LETTER, _LINE = 7, 20
+_LEAST_LETTERS = 6
+_MOST_TILES = 40
+"""Folders of a layer that a map of them can show."""
 _OLDEST = 12
 _MAX_FINDINGS = 200
 _MAX_TASKS = 200
@@ -131,6 +134,7 @@ class HealthView:
         for one in documents:
             folder = one.topic.rpartition("/")[0]
             folders[one.layer][folder] += count(one, 0, len(one.body))
+        folders = {name: _summed_up(held) for name, held in folders.items()}
         sizes = [(name, held.total()) for name, held in folders.items()]
         tiles = []
         for layer in treemap(sizes, WIDTH, HEIGHT):
@@ -140,7 +144,7 @@ class HealthView:
                 one._replace(x=one.x + layer.x + _EDGE, y=one.y + layer.y + _HEAD)
                 for one in treemap(list(folders[layer.name].items()), width, height)
             ]
-            tiles.append({**self._tile(layer, layer.name), "is_layer": True})
+            tiles.append(self._tile(layer, layer.name))
             # The pages of the layer's own folder are part of what its name stands above.
             tiles += [self._tile(one, layer.name, own=one.name == layer.name) for one in inner]
         return tiles
@@ -150,6 +154,9 @@ class HealthView:
         return self._knowledge.settings.layers
 
     def _tile(self, tile: Tile, layer: str, own: bool = False) -> dict[str, Any]:
+        is_layer = tile.name == layer and not own
+        label = "" if own else _label(tile)
+        lines = 2 if label else 1
         return {
             "topic": tile.name,
             "tokens": tile.size,
@@ -158,15 +165,35 @@ class HealthView:
             "width": round(tile.width, 1),
             "height": round(tile.height, 1),
             "colour": self._layers.index(layer) % COLOURS,
-            "is_layer": False,
-            "label": "" if own else _label(tile),
+            "is_layer": is_layer,
+            "label": label,
+            # The size of a layer is in the table below.
+            "has_size": not is_layer
+            and tile.height > lines * _LINE
+            and tile.width > _LETTER * _LEAST_LETTERS,
         }
 
 
+def _summed_up(sizes: Counter[str]) -> Counter[str]:
+    """The folders of a layer; of very many only those further up, with all that is in them."""
+    depth = max((name.count("/") for name in sizes), default=0)
+    while len(sizes) > _MOST_TILES and depth > 1:
+        depth -= 1
+        above: Counter[str] = Counter()
+        for name, size in sizes.items():
+            above["/".join(name.split("/")[: depth + 1])] += size
+        sizes = above
+    return sizes
+
+
 def _label(tile: Tile) -> str:
-    """The folder's name, where there is room for it."""
-    name = tile.name.rsplit("/", 1)[-1]
-    return name if tile.width > _LETTER * len(name) + 8 and tile.height > _LINE else ""
+    """As much of the folder's name, below its layer, as there is room for."""
+    room = int((tile.width - 10) / _LETTER)
+    whole = tile.name.partition("/")[2] or tile.name
+    name = whole if len(whole) <= room else last_part(tile.name)
+    if tile.height < _LINE or room < _LEAST_LETTERS:
+        return ""
+    return name if len(name) <= room else f"{name[: room - 1]}…"
 
 
 def _today() -> date:

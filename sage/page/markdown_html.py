@@ -1,6 +1,7 @@
 """A document as HTML that is safe to show, whatever stands in it.
 
-Raw HTML is shown as the text it is and comments are left out; images are named, never loaded;
+Raw HTML is shown as the text it is; comments and the marks of site generators are left out, as for
+agents; images are named, never loaded;
 a link leads to a page of the knowledge base, to the web, or is no link. Headings carry the
 anchors that topics use.
 """
@@ -17,6 +18,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from sage.documents.document import Document
+from sage.documents.site_markup import without_site_marks
 from sage.sanitize import clean
 
 # The inline rules are quadratic in open brackets; what has more is shown as it is written.
@@ -53,7 +55,7 @@ class MarkdownHtml:
         first = document.sections[0].start_line if document.sections else 1
         anchors = {one.start_line - first: one.anchor for one in document.sections if one.level}
         env = {"place": Place(anchors, document.path, topic_at)}
-        text = clean(document.body)
+        text = clean(without_site_marks(document.body))
         if text.count("\n") > _MAX_LINES:
             return f'<pre class="html"><code>{escape(text)}</code></pre>\n'
         tokens = self._parser.parse(text, env)

@@ -16,6 +16,7 @@ from sage.deadline import no_deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.library import Listing, files_of
+from sage.documents.nearest import Named, nearest_named
 from sage.knowledge import KnowledgeBase
 from sage.notes.related import Relations
 
@@ -57,6 +58,27 @@ class Pages:
         """One page; None when there is none or it cannot be read."""
         source = self.sources.get(topic)
         return self._knowledge.library.load(source, no_deadline()) if source else None
+
+    def meant(self, text: str) -> Document | None:
+        """The one page that somebody means by a topic, a path, a name or a title."""
+        name = text.partition("#")[0].strip().strip("/")
+        known = self.document(name) or self.document(self.topic_at(name) or "")
+        if known is not None:
+            return known
+        wanted = name.casefold()
+        called = [
+            one
+            for one in self.documents
+            if wanted in (one.topic.casefold(), last_part(one.topic).casefold())
+            or wanted == one.title.casefold()
+        ]
+        return called[0] if len(called) == 1 else None
+
+    def near(self, text: str, most: int) -> list[str]:
+        """The topics whose names or titles are closest to what somebody wrote."""
+        names = [Named(last_part(one.topic), one.topic) for one in self.documents]
+        titles = [Named(one.title, one.topic) for one in self.documents]
+        return nearest_named([*names, *titles], last_part(text), most)
 
     def beside(self, topic: str, most: int) -> list[Document]:
         """The pages of the same folder, itself included."""
@@ -159,6 +181,11 @@ def _digest(listings: Sequence[Listing]) -> str:
             line = f"{source.path}\0{source.stamp}{source.overrides}\n"
             digest.update(line.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
+
+
+def last_part(topic: str) -> str:
+    """What a page is called in its folder."""
+    return topic.rpartition("/")[2]
 
 
 def _day(text: str) -> date | None:

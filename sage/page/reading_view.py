@@ -1,5 +1,6 @@
 """Reading one page: its text, its outline, what is known about it, and its source."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 from urllib.parse import quote
@@ -11,7 +12,7 @@ from sage.documents.front_matter import FrontMatter
 from sage.documents.nearest import Named, nearest_named
 from sage.knowledge import KnowledgeBase
 from sage.page.markdown_html import MarkdownHtml
-from sage.page.pages import Pages, PageSource
+from sage.page.pages import Pages, PageSource, last_part
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.values import OWN
@@ -19,7 +20,9 @@ from sage.values import OWN
 _HIDDEN = frozenset({"title", "summary", "extra", "tags", "status"})
 _MAX_RAW_LINES = 20_000
 _BESIDE = 60
-_LISTED = 1_000
+_LISTED = 100
+"""Pages below a folder that are listed at once; more are shown folder by folder."""
+_MOST_LISTED = 1_000
 
 
 class ReadingView:
@@ -83,9 +86,12 @@ class ReadingView:
     def folder(self, topic: str, pages: Pages, request: PageRequest) -> PageResponse:
         """The pages below a layer or folder; nearest names when there is none."""
         inside = [one for one in pages.sources if one.startswith(f"{topic}/")]
-        names = (Named(one.rpartition("/")[2], one) for one in pages.sources)
-        near = [] if inside else nearest_named(names, topic.rpartition("/")[2])
-        shown = [pages.document(one) for one in (inside or near)[:_LISTED]]
+        # Of many pages only its own are listed: the rest is found by the folders in it.
+        below = Counter(_next_folder(one, topic) for one in inside if len(inside) > _LISTED)
+        own = [one for one in inside if not below or last_part(one) == one[len(topic) + 1 :]]
+        names = (Named(last_part(one), one) for one in pages.sources)
+        near = [] if inside else nearest_named(names, last_part(topic))
+        shown = [pages.document(one) for one in (own if inside else near)[:_MOST_LISTED]]
         folders: dict[str, list[dict[str, str]]] = {}
         for one in shown:
             if one is not None:
@@ -97,10 +103,17 @@ class ReadingView:
             request,
             200 if inside else 404,
             topic=topic,
+            below={folder: count for folder, count in below.items() if folder},
             folders=folders,
             count=len(inside),
-            left=max(0, len(inside) - _LISTED),
+            left=max(0, len(own) - _MOST_LISTED),
         )
+
+
+def _next_folder(topic: str, above: str) -> str:
+    """The folder in a folder that leads to a topic; empty when it is in no other."""
+    first, slash, _ = topic[len(above) + 1 :].partition("/")
+    return f"{above}/{first}" if slash else ""
 
 
 def _facts(meta: FrontMatter) -> Iterator[tuple[str, str]]:

@@ -5,21 +5,19 @@ from typing import Any
 
 from sage.answers import SearchAnswer
 from sage.documents.document import Document
-from sage.documents.nearest import Named, nearest_named
 from sage.errors import InvalidInput
 from sage.knowledge import KnowledgeBase
 from sage.page.highlighting import Highlighter
-from sage.page.pages import Pages, PageSource
+from sage.page.pages import PageSource
 from sage.page.patience import Patience
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.search.explain import Explanation
-from sage.values import ALL_LAYERS
+from sage.values import ALL_LAYERS, DATE, MAX_OFFSET
 
 FILTERS = ("type", "tag", "status", "source")
 _RESULTS = 20
 _MOST_TOKENS = 20_000
-_EXPLAINED = 50
 _NEAR = 5
 _RECENT = 6
 
@@ -35,20 +33,29 @@ class SearchView:
         self._patience = Patience(knowledge)
 
     def page(self, request: PageRequest) -> PageResponse:
-        """The page with its results; only the results when the script asks."""
-        query = request.text("q").strip()
-        layer = self._layer(request)
-        answer = self._answer(query, request, layer) if query else None
+        """The page with its results; only the results when the script asks.
+
+        Without a question the filters alone list what passes them, the newest first.
+        """
+        query, layer = request.text("q").strip(), self._layer(request)
+        chosen = self._chosen(request)
+        offset = request.number("from", 0, 0, MAX_OFFSET)
+        is_asked = bool(query or layer != ALL_LAYERS or any(chosen.values()))
+        answer = self._answer(query, chosen, layer, offset) if is_asked else None
         return self._templates.page(
             "search.html",
             request,
             query=query,
-            layer=layer,
+            layer=_told_layer(layer),
             layers=self._layers(),
-            chosen=self._chosen(request),
+            chosen=chosen,
+            is_asked=is_asked,
             answer=answer,
-            progress=self._patience.progress if query else None,
+            progress=self._patience.progress if is_asked else None,
             results=list(self._shown(answer, query)) if answer else [],
+            offset=offset,
+            previous=max(0, offset - _RESULTS) if offset else None,
+            next=_next(answer, offset) if answer else None,
         )
 
     def choices(self, request: PageRequest) -> PageResponse:
@@ -68,15 +75,9 @@ class SearchView:
     def why(self, request: PageRequest) -> PageResponse:
         """Why a page is where it is among the results, or what it lacks to be there."""
         query, topic = request.text("q").strip(), request.text("topic").strip()
-        layer = self._layer(request)
-        chosen = self._chosen(request)
-        explanations = self._knowledge.explain(
-            query, limit=_EXPLAINED, layer=layer, **_arguments(chosen)
-        )
         pages = self._source.now()
-        document = pages.document(topic.partition("#")[0])
-        places = {one.path: number for number, one in enumerate(explanations, 1)}
-        place = places.get(document.path, 0) if document else 0
+        document = pages.meant(topic)
+        values = self._why(document, query, request) if document else {}
         return self._templates.page(
             "why.html",
             request,
@@ -84,15 +85,29 @@ class SearchView:
             query=query,
             topic=topic,
             document=document,
-            place=place,
-            shown=_RESULTS,
-            explanation=_told(explanations[place - 1]) if place else None,
-            last=_told(explanations[-1]) if explanations else None,
-            examined=len(explanations),
-            lacks=self._lacking(document, explanations, query) if document else [],
-            excluded=_excluded(document, layer, chosen) if document else [],
-            nearest=[] if document else self._nearest(pages, topic),
+            back=dict(self._chosen(request), q=query, layer=_told_layer(self._layer(request))),
+            nearest=[] if document else pages.near(topic, _NEAR),
+            **values,
         )
+
+    def _why(self, document: Document, query: str, request: PageRequest) -> dict[str, Any]:
+        """What the explanation of one page is made of."""
+        layer, chosen = self._layer(request), self._chosen(request)
+        excluded = _excluded(document, layer, chosen)
+        # A page that the filters leave out is explained as if they were not there.
+        where: dict[str, Any] = {} if excluded else {"layer": layer, **_arguments(chosen)}
+        shown = self._knowledge.explain(query, limit=_RESULTS, **where)
+        own = [one for one in shown if one.path == document.path]
+        if not own:
+            own = self._knowledge.explain(query, path=document.path, **where)
+        last = shown[-1] if shown else None
+        return {
+            "explanation": _told(own[0]) if own else None,
+            "is_shown": bool(own) and 0 < own[0].place <= _RESULTS,
+            "last": {**_told(last), "title": self._title(last.path)} if last else None,
+            "words": self._compared(document, own, last, query),
+            "excluded": excluded,
+        }
 
     def _chosen(self, request: PageRequest) -> dict[str, str]:
         """What the filters are set to; sources only where there are several."""
@@ -108,8 +123,10 @@ class SearchView:
         listings = self._source.now().listings
         return [{"name": one.layer, "pages": len(one.files)} for one in listings]
 
-    def _answer(self, query: str, request: PageRequest, layer: str) -> SearchAnswer | None:
-        arguments = _arguments(self._chosen(request))
+    def _answer(
+        self, query: str, chosen: Mapping[str, str], layer: str, offset: int
+    ) -> SearchAnswer | None:
+        arguments = _arguments(chosen)
         try:
             return self._patience.ask(
                 lambda deadline: self._knowledge.search(
@@ -117,6 +134,8 @@ class SearchView:
                     limit=_RESULTS,
                     layer=layer,
                     **arguments,
+                    sort=None if query else DATE,
+                    offset=offset,
                     max_tokens=_MOST_TOKENS,
                     whole=False,
                     deadline=deadline,
@@ -134,28 +153,50 @@ class SearchView:
                 "shown": self._highlighter.mark(result["snippet"], query),
             }
 
-    def _lacking(
-        self, document: Document, explanations: Sequence[Explanation], query: str
+    def _compared(
+        self,
+        document: Document,
+        own: Sequence[Explanation],
+        last: Explanation | None,
+        query: str,
     ) -> list[dict[str, Any]]:
-        """Which words of the query a page does not hold."""
+        """What each word of a query is worth in a page, beside the last page that is shown."""
         text = f"{document.title}\n{document.body}"
-        if not explanations:
+        if not own or not own[0].shares:
             held = set(self._highlighter.held(text, query))
             words = self._highlighter.held(query, query)
-            return [{"word": word, "documents": None, "has": word in held} for word in words]
+            return [{"word": word, "documents": 0, "has": word in held} for word in words]
+        rival = {share.word: share.fields for share in last.shares} if last else {}
         return [
             {
                 "word": share.word,
                 "documents": share.documents,
-                "has": self._highlighter.holds(text, share.word),
+                # An engine that looked at the best pages only does not know what others hold.
+                "has": bool(share.fields) or self._highlighter.holds(text, share.word),
+                "here": _strongest_first(share.fields),
+                "there": _strongest_first(rival.get(share.word, {})),
             }
-            for share in explanations[0].shares
+            for share in own[0].shares
         ]
 
-    @staticmethod
-    def _nearest(pages: Pages, topic: str) -> list[str]:
-        names = (Named(one.rpartition("/")[2], one) for one in pages.sources)
-        return nearest_named(names, topic.rpartition("/")[2], _NEAR)
+    def _title(self, path: str) -> str:
+        pages = self._source.now()
+        document = pages.document(pages.topic_at(path) or "")
+        return document.title if document else path
+
+
+def _told_layer(layer: str) -> str:
+    """A layer as an address names it: all of them are named by none."""
+    return "" if layer == ALL_LAYERS else layer
+
+
+def _next(answer: SearchAnswer, offset: int) -> int | None:
+    """Where the results go on; None when these are the last."""
+    count = len(answer["results"])
+    if "next_offset" in answer:
+        return answer["next_offset"]
+    # The first results of a question do not tell whether there are more.
+    return count if not offset and count == _RESULTS < answer["total"] else None
 
 
 def _arguments(chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -180,12 +221,17 @@ def _excluded(document: Document, layer: str, chosen: Mapping[str, str]) -> list
     return excluded
 
 
+def _strongest_first(fields: Mapping[str, float]) -> list[tuple[str, float]]:
+    return sorted(fields.items(), key=lambda one: -one[1])
+
+
 def _told(explanation: Explanation) -> dict[str, Any]:
     whole = explanation.document_part + explanation.section_part
     strengths = [sum(share.fields.values()) for share in explanation.shares]
     strongest = max(strengths, default=0) or 1
     return {
         "score": explanation.score,
+        "place": explanation.place,
         "document_share": round(100 * explanation.document_part / whole) if whole else 0,
         "section_share": round(100 * explanation.section_part / whole) if whole else 0,
         "standing": explanation.standing,
@@ -195,7 +241,7 @@ def _told(explanation: Explanation) -> dict[str, Any]:
                 "documents": share.documents,
                 "strength": strength,
                 "width": round(100 * strength / strongest),
-                "fields": sorted(share.fields.items(), key=lambda one: -one[1]),
+                "fields": _strongest_first(share.fields),
             }
             for share, strength in zip(explanation.shares, strengths, strict=True)
         ],

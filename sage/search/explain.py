@@ -39,6 +39,8 @@ class Explanation(NamedTuple):
     shares: tuple[Share, ...]
     meaning: MeaningPart | None = None
     """What its meaning gave; None where meaning was not compared."""
+    place: int = 0
+    """Its number among all results; 0 when it is none of them."""
 
 
 def explain(
@@ -48,6 +50,7 @@ def explain(
     heading: str,
     score: float,
     meaning: MeaningPart | None = None,
+    place: int = 0,
 ) -> Explanation:
     """Take one result apart."""
     entry = ranker.catalog.slots[ranked.slot]
@@ -60,6 +63,7 @@ def explain(
         standing=standing(entry),
         shares=tuple(_share(ranker, ranked, concept) for concept in concepts),
         meaning=meaning,
+        place=place,
     )
 
 

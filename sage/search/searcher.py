@@ -204,17 +204,42 @@ class Searcher:
         """Why the results of a query rank as they do, in the same order."""
         asked = self.interpret(text, layers, deadline, filters)
         fused = self._fused(text, asked, limit + _SPARE, deadline)
-        return [
-            explain(
-                self.ranker,
-                ranked,
-                asked.concepts,
-                self._heading(ranked),
-                shown_score(ranked.strength, asked.possible),
-                fused.parts.get(ranked.slot),
-            )
-            for ranked in fused.ranking.best[:limit]
-        ]
+        best = fused.ranking.best[:limit]
+        return [self._explained(asked, fused, *one) for one in enumerate(best, 1)]
+
+    def explain_page(
+        self,
+        text: str,
+        path: str,
+        *,
+        layers: Collection[str] | None = None,
+        filters: Filters = NO_FILTERS,
+        deadline: Deadline,
+    ) -> Explanation | None:
+        """Why one document is where it is among all results; None when it is not indexed."""
+        slots = self.catalog.slots
+        slot = next((slot for slot, entry in enumerate(slots) if entry.path == path), None)
+        if slot is None:
+            return None
+        asked = self.interpret(text, layers, deadline, filters)
+        fused = self._fused(text, asked, len(slots), deadline)
+        found = enumerate(fused.ranking.best, 1)
+        nowhere = (0, Ranked(slot, 0.0, -1, 0.0, 0.0))
+        here = next((one for one in found if one[1].slot == slot), nowhere)
+        return self._explained(asked, fused, *here)
+
+    def _explained(
+        self, asked: InterpretedQuery, fused: Fused, place: int, ranked: Ranked
+    ) -> Explanation:
+        return explain(
+            self.ranker,
+            ranked,
+            asked.concepts,
+            self._heading(ranked),
+            shown_score(ranked.strength, asked.possible) if place else 0.0,
+            fused.parts.get(ranked.slot),
+            place,
+        )
 
     def interpret(
         self,

@@ -121,6 +121,13 @@ def test_headings_carry_the_anchors_of_their_topics() -> None:
     assert '<h2 id="two-words">' in shown("# A\n\n## Two words\n")
 
 
+def test_marks_of_site_generators_are_not_shown_and_anchors_stay() -> None:
+    html = shown("{{< toc >}}\n\n# A { #top }\n\n> [!NOTE]\n> Words.\n\n## Two words {#two}\n")
+    assert '<h2 id="two">' in html
+    assert not {"{", "[!NOTE]"} & set(html.replace("<", " ").split())
+    assert "toc" not in html
+
+
 def test_comments_are_not_shown() -> None:
     assert "secret" not in shown("a\n\n<!-- secret -->\n\nb <!-- secret --> c")
 

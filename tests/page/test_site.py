@@ -78,7 +78,31 @@ def test_why_of_an_unknown_page_is_told(site: Site) -> None:
 
 def test_why_not_suggests_the_page_that_was_meant(site: Site) -> None:
     _, html = ask(site, "/why", q="retry", topic="retrys")
-    assert 'Perhaps you mean <a href="/read/practices/retries">' in html
+    assert 'Perhaps you mean <a href="/why?q=retry&amp;topic=practices%2Fretries"' in html
+
+
+@pytest.mark.parametrize(
+    "written", ["Principles", "principles", ".knowledge/core/principles.md", "CORE/principles#x"]
+)
+def test_why_not_takes_a_title_a_name_or_a_path(site: Site, written: str) -> None:
+    _, html = ask(site, "/why", q="retry reads", topic=written)
+    assert "<strong>Principles</strong> is not found" in html
+
+
+def test_why_not_says_what_any_page_lacks_however_many_are_before_it(base: Base) -> None:
+    many = {f"core/p{n:03}.md": f"# Zebra {n}\n\nzebra stripes {n}\n" for n in range(90)}
+    poor = {"core/poor.md": "# Poor\n\n" + "Words of many other kinds. " * 60 + "zebra\n"}
+    site = Site(base.open({**many, **poor}))
+    _, html = ask(site, "/why", q="zebra stripes", topic="core/poor")
+    assert "<strong>Poor</strong> is number 91 for" in html
+    assert "the last page shown, Zebra" in html
+    assert "It lacks this word:</strong> <code>stripes</code>, which 90 other pages hold" in html
+
+
+def test_why_not_says_where_a_filtered_page_would_be(site: Site) -> None:
+    _, html = ask(site, "/why", q="retry reads", topic="practices/retries", layer="core")
+    assert "would be number 1 for “retry reads”" in html
+    assert "without the filters" in html
 
 
 def test_why_not_names_the_filter_that_a_page_does_not_pass(site: Site) -> None:
@@ -102,6 +126,51 @@ def test_a_filter_leaves_only_what_passes_it(
     site = Site(base.open({path: f"{text}\nzebra\n" for path, text in PAGES.items()}))
     _, html = ask(site, "/", q="zebra", **{name: value})
     assert re.findall(r'<h2><a href="/read/([^"#]+)', html) == topics
+
+
+def test_filters_alone_list_what_passes_them_the_newest_first(base: Base) -> None:
+    dated = {f"core/{n}.md": f"---\nlast_updated: 2001-0{n}-01\n---\n# P{n}\n" for n in (1, 3, 2)}
+    site = Site(base.open({**PAGES, **dated}))
+    _, html = ask(site, "/", layer="core")
+    topics = re.findall(r'<h2><a href="/read/([^"#]+)', html)
+    # A page that says nothing is as old as its file.
+    assert topics == ["core/principles", "core/3", "core/2", "core/1"]
+    assert "Why here?" not in html
+    assert 'href="/?tag=basics"' in ask(site, "/read/core/principles")[1]
+    assert "No page passes these filters" in ask(site, "/", tag="nowhere")[1]
+
+
+def test_results_beyond_the_first_are_one_click_away(base: Base) -> None:
+    site = Site(base.open({f"core/p{n:02}.md": f"# Zebra {n}\n\nz{n} zebra\n" for n in range(45)}))
+    seen: list[str] = []
+    address = "/?q=zebra"
+    while address:
+        query = {name: values[0] for name, values in parse_qs(address.partition("?")[2]).items()}
+        _, html = ask(site, "/", **query)
+        seen += re.findall(r'<h2><a href="/read/([^"#]+)', html)
+        following = re.search(r'rel="next" href="([^"]+)"', html)
+        address = unescape(following[1]) if following else ""
+    assert sorted(set(seen)) == [f"core/p{n:02}" for n in range(45)]
+    assert 'rel="prev"' in html
+
+
+def test_a_folder_of_very_many_pages_is_shown_folder_by_folder(base: Base) -> None:
+    many = {f"core/{n % 3}/p{n}.md": f"# P{n}\n" for n in range(120)}
+    site = Site(base.open({**many, "core/own.md": "# Own\n"}))
+    _, html = ask(site, "/read/core")
+    assert re.findall(r'href="/read/(core/[^"]+)"', html) == [
+        "core/0",
+        "core/1",
+        "core/2",
+        "core/own",
+    ]
+
+
+def test_the_map_of_very_many_folders_shows_those_further_up(base: Base) -> None:
+    many = {f"core/{n % 4}/f{n}/p.md": f"# P{n}\n\nwords\n" for n in range(60)}
+    _, html = ask(Site(base.open(many)), "/health")
+    tiles = re.findall(r'<a href="/read/([^"]+)" aria-label="[^"]+ tokens"', html)
+    assert sorted(tiles) == ["core", "core/0", "core/1", "core/2", "core/3"]
 
 
 def test_a_page_is_shown_before_the_index_is_there(base: Base) -> None:

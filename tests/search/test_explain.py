@@ -39,3 +39,17 @@ def test_each_word_says_where_it_was_found(base: Base) -> None:
     assert retry.documents == 2
     assert best.standing == 1.0
     assert index.standing < 1.0
+
+
+def test_any_page_is_explained_wherever_it_ranks(base: Base) -> None:
+    base.write(PAGES)
+    searcher = IndexedBase(base).update().searcher
+    paths = [f".knowledge/core/{name}.md" for name in ("a", "INDEX", "c", "missing")]
+    told = [searcher.explain_page("retry backoff", path, deadline=Deadline()) for path in paths]
+    assert [one and one.place for one in told] == [1, 2, 0, None]
+    assert told[0] == searcher.explain("retry backoff", limit=1, deadline=Deadline())[0]
+    assert told[2] is not None
+    assert [(share.word, share.fields) for share in told[2].shares] == [
+        ("retry", {}),
+        ("backoff", {}),
+    ]

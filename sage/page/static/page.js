@@ -33,9 +33,31 @@ async function fetched(address) {
 // What takes longer than the page itself follows it.
 function load(within) {
   within.querySelectorAll("[data-load]").forEach(async (place) => {
+    place.setAttribute("aria-busy", "true");
     const html = await fetched(place.dataset.load);
-    if (html !== null) place.innerHTML = html;
+    if (html !== null && html !== place.innerHTML) place.innerHTML = html;
+    place.removeAttribute("aria-busy");
   });
+}
+
+// Until it is there again, what follows a page stays as it was. So does the choice by keys, unless
+// something else was asked.
+function replace(target, html, isSame) {
+  const loaded = new Map();
+  target.querySelectorAll("[data-load]").forEach((one) => loaded.set(one.dataset.load, one.innerHTML));
+  const chosen = isSame ? chosenIn(target) : null;
+  const address = chosen && chosen.getAttribute("href");
+  target.innerHTML = html;
+  target.querySelectorAll("[data-load]").forEach((one) => {
+    if (loaded.has(one.dataset.load)) one.innerHTML = loaded.get(one.dataset.load);
+  });
+  target.querySelectorAll(".results h2 a").forEach((one) => {
+    if (one.getAttribute("href") === address) one.closest("li").classList.add("chosen");
+  });
+}
+
+function chosenIn(target) {
+  return target.querySelector("li.chosen h2 a");
 }
 
 function tell(within) {
@@ -49,11 +71,12 @@ async function show(address, target) {
   const html = await fetched(address);
   // Only the answer to what was typed last is shown.
   if (html === null || mine !== latest) return;
-  if (address !== location.pathname + location.search) history.replaceState(null, "", address);
+  const isSame = address === location.pathname + location.search;
+  if (!isSame) history.replaceState(null, "", address);
   // What did not change keeps its place, its focus and what was opened in it.
   if (shown.get(target) !== html) {
     shown.set(target, html);
-    target.innerHTML = html;
+    replace(target, html, isSame);
     load(target);
     tell(target);
   }
@@ -79,7 +102,7 @@ function follow(form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(waiting);
-    const chosen = target.querySelector("li.chosen h2 a");
+    const chosen = chosenIn(target);
     if (chosen) location.assign(chosen.href);
     else show(addressOf(form), target);
   });
@@ -120,7 +143,12 @@ async function explain(place, address) {
 async function onClick(event) {
   const why = event.target.closest("[data-why]");
   const copy = event.target.closest("[data-copy]");
-  if (why && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+  const other = event.target.closest("[data-why-again]");
+  const around = other && other.closest("article, form");
+  if (around) {
+    event.preventDefault();
+    await explain(around, other.getAttribute("href"));
+  } else if (why && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     const place = why.closest("article");
     const open = place.querySelector(".why-told");
