@@ -8,7 +8,7 @@ the low-level server underneath it.
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -17,6 +17,7 @@ from mcp.server.subscriptions import (
 )
 from mcp_types import (
     EmptyResult,
+    NotificationParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
@@ -55,7 +56,9 @@ class Subscribers:
         server.add_request_handler(
             "resources/unsubscribe", UnsubscribeRequestParams, self._on_unsubscribe
         )
-        server.middleware.append(self._meet)
+        server.add_notification_handler(
+            "notifications/initialized", NotificationParams, self._on_initialized
+        )
 
     @property
     def present(self) -> bool:
@@ -73,15 +76,13 @@ class Subscribers:
             for uri in sorted(subscribed & changed):
                 await connection.send_resource_updated(uri)
 
-    async def _meet(
-        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
-    ) -> HandlerResult:
-        if ctx.method == "notifications/initialized":
-            # The session offers no public way to its connection in mcp 2.3.
-            connection = ctx.session._connection
-            self._connections[connection] = set()
-            connection.exit_stack.callback(self._connections.pop, connection, None)
-        return await call_next(ctx)
+    async def _on_initialized(
+        self, context: ServerRequestContext[Any, Any], _: NotificationParams
+    ) -> None:
+        # The session offers no public way to its connection in mcp 2.3.
+        connection = context.session._connection
+        self._connections[connection] = set()
+        connection.exit_stack.callback(self._connections.pop, connection, None)
 
     async def _on_listen(
         self,
