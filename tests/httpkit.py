@@ -130,13 +130,15 @@ def serving(
     root: Path,
     kind: Callable[[Settings], KnowledgeBase] = open_knowledge,
     address: str = "127.0.0.1",
+    environment: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Iterator[Client]:
     """A server of a root in a thread of its own, ready to be asked."""
     sockets = bound_sockets(address, 0)
     # So small that an answer nobody fetches is soon in nobody's buffer but ours.
     sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
-    knowledge = kind(load_settings({"root": root}, {"SAGE_CACHE_DIR": str(root.parent / "cache")}))
+    variables = {"SAGE_CACHE_DIR": str(root.parent / "cache"), **(environment or {})}
+    knowledge = kind(load_settings({"root": root}, variables))
     ready, failure = threading.Event(), []
     found: list[TeamServer] = []
 

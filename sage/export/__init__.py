@@ -9,4 +9,5 @@ __all__ = [
     "files",
     "hosts",
     "selection",
+    "texts",
 ]

@@ -5,7 +5,7 @@ scope is touched. In the first we have a block; in the second a folder of our ow
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from sage.documents.document import Document
@@ -115,7 +115,7 @@ def skill_head(name: str, document: Document) -> str:
     return f"---\nname: {name}\ndescription: {_quoted(words)}\n---\n"
 
 
-def is_skill(document: Document, layers: Sequence[str]) -> bool:
+def is_skill(document: Document, layers: Collection[str]) -> bool:
     """Whether a page can be a skill: a practice that says itself what it is for."""
     described = document.meta.summary or document.meta.extra.get("description")
     if not isinstance(described, str) or not described.strip():

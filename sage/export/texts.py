@@ -1,7 +1,7 @@
 """The texts of an export: an overview within a budget, and single pages for some files only."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sage.documents.document import Document
@@ -67,9 +67,9 @@ def skills(
     asked = selection.layers or tuple(layers)
     mark = f"<!-- sage:export:file {selection.words} -->\n{_notice(SKILLS)}"
     for name, document in _named([one for one in documents if is_skill(one, asked)]):
-        own = f"{folder}/{RULES_OF}-{name}"
+        own = f"{folder}/{skill_name(name)}"
         text = _page(document, own, counter, selection.budget_tokens)
-        head = skill_head(f"{RULES_OF}-{name}", document)
+        head = skill_head(skill_name(name), document)
         yield Wanted(f"{own}/SKILL.md", f"{head}{mark}\n\n{text}\n", False)
 
 
@@ -77,14 +77,28 @@ def _notice(name: str) -> str:
     return f"<!-- Written from the pages it links to. Edit those, then run: sage export {name} -->"
 
 
-def _named(documents: Sequence[Document]) -> Iterator[tuple[str, Document]]:
-    """A file name for each page, from its topic; a number tells two apart."""
+def skill_name(name: str) -> str:
+    """What a skill is called whose page has this name."""
+    return f"{RULES_OF}-{name}"
+
+
+def names_of(topics: Iterable[str]) -> dict[str, str]:
+    """A name of small letters and digits for each topic; a number tells two apart."""
+    names: dict[str, str] = {}
     taken: dict[str, int] = {}
-    for document in sorted(documents, key=lambda one: (one.topic, one.path)):
-        name = re.sub(r"[^a-z0-9]+", "-", document.topic.casefold()).strip("-")[:_MAX_NAME]
+    for topic in sorted(topics):
+        name = re.sub(r"[^a-z0-9]+", "-", topic.casefold()).strip("-")[:_MAX_NAME]
         name = name.strip("-") or "page"
         number = taken[name] = taken.get(name, 0) + 1
-        yield (f"{name[: _MAX_NAME - 4]}-{number}" if number > 1 else name), document
+        names[topic] = f"{name[: _MAX_NAME - 4].strip('-')}-{number}" if number > 1 else name
+    return names
+
+
+def _named(documents: Sequence[Document]) -> Iterator[tuple[str, Document]]:
+    """A file name for each page, from its topic."""
+    names = names_of(document.topic for document in documents)
+    for document in sorted(documents, key=lambda one: (one.topic, one.path)):
+        yield names[document.topic], document
 
 
 def _page(document: Document, folder: str, counter: TokenCounter, most: int) -> str:

@@ -15,7 +15,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -40,6 +40,9 @@ from sage.server.resource_uris import ResourceUri
 from sage.server.schemas import check_arguments
 from sage.server.tools import DRAFT, INFO, Tool, all_tools, draft_tool
 from sage.values import ALL_LAYERS, MAX_RESULTS
+
+if TYPE_CHECKING:
+    from sage.server.skills import PageSkill
 
 T = TypeVar("T")
 
@@ -226,6 +229,18 @@ class AsyncKnowledge:
             return loading.documents, start + size < len(files)
 
         return await self._run(load)
+
+    async def skills(self, start: int, size: int) -> "tuple[list[PageSkill], bool]":
+        """The skills among so many pages from a position on; and whether more pages follow."""
+        from sage.server.skills import list_skills
+
+        return await self._run(lambda deadline: list_skills(self._knowledge, start, size, deadline))
+
+    async def skill(self, uri: str) -> "PageSkill":
+        """The skill at an address."""
+        from sage.server.skills import find_skill
+
+        return await self._run(lambda deadline: find_skill(self._knowledge, uri, deadline))
 
     async def prompt(self, name: str, given: Mapping[str, Any]) -> str:
         """A prompt with the pages it is about, within its budget.

@@ -8,7 +8,7 @@ what leaves. FastMCP reads its settings when it is imported: see `process.isolat
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # ruff: noqa: ARG002 - FastMCP passes call_next by name
 import anyio
@@ -19,7 +19,17 @@ from fastmcp.prompts.base import PromptArgument, PromptResult
 from fastmcp.resources import ResourceContent, ResourceResult, ResourceTemplate
 from fastmcp.server.completions import CompletionHandler, CompletionReference
 from fastmcp.server.context import reset_transport, set_transport
+from fastmcp.server.extensions import MethodBinding, ServerExtension
 from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
+from fastmcp.skills.models import (
+    GetSkillParams,
+    GetSkillResult,
+    ListSkillsParams,
+    ListSkillsResult,
+    Skill,
+    SkillFrontmatter,
+    SkillResource,
+)
 from fastmcp.tools.base import Tool as FastMCPTool
 from fastmcp.tools.base import ToolResult
 from mcp.server.context import CallNext as RawNext
@@ -27,6 +37,7 @@ from mcp.server.context import HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sage import __version__
 from sage.documents.document import Document
@@ -41,6 +52,7 @@ from sage.server.prompts import instructions
 from sage.server.resource_uris import (
     LAYER_TEMPLATE,
     RELATED_TEMPLATE,
+    SKILL,
     TOPIC_TEMPLATE,
     parse_uri,
     uri_of,
@@ -50,6 +62,9 @@ from sage.server.stdio_transport import StdioTransport
 from sage.server.subscriptions import Subscribers
 from sage.server.tools import Tool
 from sage.values import ALL_LAYERS
+
+if TYPE_CHECKING:
+    from sage.server.skills import PageSkill
 
 Context = MiddlewareContext[Any]
 Next = CallNext[Any, Any]
@@ -86,6 +101,7 @@ def create_server(
         dereference_schemas=False,
     )
     server.add_completion_handler(_completions(async_knowledge))
+    server.add_extension(_Skills(async_knowledge))
     lowlevel = server._mcp_server
     lowlevel.notification_options = NotificationOptions(resources_changed=True)
     lowlevel.add_request_handler(
@@ -157,6 +173,9 @@ class _KnowledgeMiddleware(Middleware):
     async def on_read_resource(self, context: Context, call_next: Next) -> ResourceResult:
         uri = str(context.message.uri)
         with _protocol_errors({"uri": uri}):
+            if uri.startswith(SKILL):
+                text = (await self._knowledge.skill(uri)).text
+                return ResourceResult([ResourceContent(text, mime_type=MARKDOWN)])
             text = await self._knowledge.read(parse_uri(uri, self._knowledge.layers))
             return ResourceResult([ResourceContent(text, mime_type=MARKDOWN)])
 
@@ -172,6 +191,45 @@ class _KnowledgeMiddleware(Middleware):
         self._has_greeted.set()
         text = instructions(self._knowledge.layers, await self._knowledge.counts())
         return result.model_copy(update={"instructions": text})
+
+
+class _Skills(ServerExtension):
+    """Skills that a host lists and fetches (SEP-2640), made from the pages.
+
+    FastMCP's own extension serves folders of files from the disk; its place for other sources is
+    private.
+    """
+
+    identifier = "io.modelcontextprotocol/skills"
+
+    def __init__(self, async_knowledge: AsyncKnowledge) -> None:
+        self._knowledge = async_knowledge
+
+    def methods(self) -> Sequence[MethodBinding]:
+        # The versions in which a host can say that it knows skills.
+        versions = frozenset(MODERN_PROTOCOL_VERSIONS)
+        return (
+            MethodBinding("skills/list", ListSkillsParams, self._list, versions),
+            MethodBinding("skills/get", GetSkillParams, self._get, versions),
+        )
+
+    async def _list(self, _: Any, params: ListSkillsParams) -> ListSkillsResult:
+        with _protocol_errors():
+            start = _position(params.cursor)
+            skills, more = await self._knowledge.skills(start, PAGE_SIZE)
+            return ListSkillsResult(
+                skills=[_shown_skill(skill) for skill in skills],
+                next_cursor=str(start + PAGE_SIZE) if more else None,
+            )
+
+    async def _get(self, _: Any, params: GetSkillParams) -> GetSkillResult:
+        with _protocol_errors({"uri": params.uri}):
+            return GetSkillResult(skill=_shown_skill(await self._knowledge.skill(params.uri)))
+
+
+def _shown_skill(skill: "PageSkill") -> Skill:
+    text = SkillResource(uri=skill.uri, digest=skill.digest, size=skill.size)
+    return Skill(uri=skill.uri, frontmatter=SkillFrontmatter(skill.front_matter), resources=[text])
 
 
 def _list_resources(async_knowledge: AsyncKnowledge) -> ListResources:

@@ -1,4 +1,7 @@
-"""The URIs of resources: `knowledge://layer`, `knowledge://layer/topic`, `related://layer/topic`."""
+"""The URIs of resources: `knowledge://layer`, `knowledge://layer/topic`, `related://layer/topic`.
+
+Those of skills, `skill://name/SKILL.md`, are made from pages by `skills`.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,6 +14,7 @@ from sage.values import ALL_LAYERS
 SCHEME = "knowledge://"
 LAYER_TEMPLATE = SCHEME + "{layer}"
 TOPIC_TEMPLATE = SCHEME + "{layer}/{topic*}"
+SKILL = "skill://"
 RELATED = "related://"
 RELATED_TEMPLATE = RELATED + "{layer}/{topic*}"
 

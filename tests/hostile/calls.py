@@ -60,6 +60,7 @@ def _addresses(payload: str) -> Iterator[str]:
     yield f"knowledge://core/{payload}"
     yield f"knowledge://core/../{payload}"
     yield f"related://core/{payload}"
+    yield f"skill://{payload}/SKILL.md"
 
 
 def _completions(payload: str) -> Iterator[Request]:
