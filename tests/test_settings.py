@@ -235,6 +235,7 @@ def test_what_the_operator_decides_is_a_known_list() -> None:
         "limits.max_file_bytes",
         "limits.max_files",
         "log_level",
+        "notes.draft_tool",
     ]
 
 
