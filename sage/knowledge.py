@@ -359,7 +359,7 @@ class KnowledgeBase:
         pack: PackedContext = self._answers.remember(
             ("context", listings, snapshot.meaning, request),
             lambda: self._contexts.get().build_from(
-                self.library, listings, snapshot, request, self.overrides(listings), deadline
+                listings, snapshot, request, self.overrides(listings), deadline
             ),
             lambda _: not deadline.expired,
             deadline,

@@ -10,8 +10,7 @@ import hashlib
 import re
 import threading
 import zlib
-from base64 import b64encode
-from binascii import a2b_base64
+from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from contextlib import suppress
 from importlib import resources
@@ -219,7 +218,9 @@ class BundledVocabulary:
         """Whether a word is one token where a word begins: after a blank, or in title case."""
         ranks = self._loaded()
         ways = (f" {word}", f" {word.title()}", word.title())
-        return any(b64encode(way.encode("utf-8", "replace")) in ranks for way in ways)
+        return any(
+            b2a_base64(way.encode("utf-8", "replace"), newline=False) in ranks for way in ways
+        )
 
     def _loaded(self) -> dict[bytes, int]:
         if self._ranks is None:
@@ -239,7 +240,7 @@ class BundledVocabulary:
 
     def _count_piece(self, piece: str, ranks: dict[bytes, int]) -> int:
         data = piece.encode("utf-8", "surrogatepass")
-        if b64encode(data) in ranks:
+        if b2a_base64(data, newline=False) in ranks:
             count = 1
         elif len(data) > _LONG_WORD_PIECE:
             count = len(data)  # merging is quadratic: a run this long is no word of anybody's
@@ -272,7 +273,7 @@ def _is_slow(piece: str) -> bool:
 def _merged(data: bytes, ranks: dict[bytes, int]) -> int:
     """How many tokens byte pair encoding leaves of a piece that is no token itself."""
     parts = [data[at : at + 1] for at in range(len(data))]
-    pairs = [ranks.get(b64encode(one + other)) for one, other in pairwise(parts)]
+    pairs = [ranks.get(b2a_base64(one + other, newline=False)) for one, other in pairwise(parts)]
     while True:
         best = min((rank for rank in pairs if rank is not None), default=None)
         if best is None:
@@ -282,7 +283,7 @@ def _merged(data: bytes, ranks: dict[bytes, int]) -> int:
         del pairs[at]
         for place in (at - 1, at):
             if 0 <= place < len(pairs):
-                pairs[place] = ranks.get(b64encode(parts[place] + parts[place + 1]))
+                pairs[place] = ranks.get(b2a_base64(parts[place] + parts[place + 1], newline=False))
 
 
 def _packed() -> bytes:

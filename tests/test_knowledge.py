@@ -482,3 +482,14 @@ def test_a_topic_in_a_folder_that_fails_is_not_said_to_be_nothing(
     with pytest.raises(SageError, match="not every folder can be listed now; ask again"):
         knowledge.get("core", "beta")
     assert not knowledge.get("core")["metadata"]["complete"]
+
+
+def test_a_context_of_a_kept_index_parses_no_page(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knowledge = base.open(TEAM)
+    expected = knowledge.context("coding", task="fixtures of a test")["context"]
+    knowledge.close()
+    monkeypatch.delattr("sage.documents.library.parse_document")
+    again = base.open().context("coding", task="fixtures of a test")
+    assert again["context"] == expected != ""

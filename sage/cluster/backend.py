@@ -13,6 +13,7 @@ from sage.cluster.replica import Replica, Scope, View
 from sage.cluster.requests import inside, searched
 from sage.cluster.schema import page_id
 from sage.deadline import Clocks, Deadline
+from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Library, Listing
 from sage.errors import Unavailable
@@ -90,6 +91,15 @@ class ClusterSnapshot:
             return searcher.rank_sections(text, limit=limit, deadline=deadline)
 
         return self.engine.on_one_view(rank, self.scope, deadline)
+
+    def page(self, path: str, deadline: Deadline) -> Page | None:
+        """A page as it was published."""
+
+        def read(scope: Scope) -> Page | None:
+            is_there = path in scope.catalog.entries
+            return self.engine.searcher(scope, deadline).page(path) if is_there else None
+
+        return self.engine.on_one_view(read, self.scope, deadline)
 
 
 class ClusterEngine:

@@ -1,6 +1,7 @@
 """What `sage_get_context` answers: the knowledge for a task, within a budget for the whole answer.
 
-What the index keeps of each page, a search and a way to open a page come in, a context comes out.
+What the index keeps of each page, a search and a way to read a page from it come in, a context comes
+out.
 Freshness and the keeping of answers are the knowledge base's.
 """
 
@@ -21,8 +22,8 @@ from sage.context.selection import (
     languages_of_request,
 )
 from sage.deadline import Deadline
-from sage.documents.document import Document, reading_order
-from sage.documents.library import Library, Listing, are_complete, files_of
+from sage.documents.document import Page, reading_order
+from sage.documents.library import Listing, are_complete
 from sage.documents.plain_text import find_footers
 from sage.documents.topics import successors
 from sage.errors import InvalidInput, did_you_mean
@@ -80,33 +81,24 @@ class ContextBuilder:
 
     def build_from(
         self,
-        library: Library,
         listings: Sequence[Listing],
         snapshot: Snapshot,
         request: ContextRequest,
         overrides: Mapping[str, tuple[str, ...]] | None,
         deadline: Deadline,
     ) -> PackedContext:
-        """The same from the files and the index of one moment; not complete when either is not."""
-        sources = {source.path: source for source in files_of(listings)}
-        unread: list[str] = []
+        """The same from the index of one moment; not complete when it is behind its files."""
 
-        def load(path: str) -> Document | None:
-            source = sources.get(path)
-            if source is None:
-                return None
-            loaded = library.look_up(source, deadline)
-            if loaded.document is None and loaded.passing:
-                unread.append(path)
-            return loaded.document
+        def load(path: str) -> Page | None:
+            return snapshot.page(path, deadline)
 
         def rank(text: str, limit: int) -> RankedSections:
             return snapshot.rank_sections(text, limit=limit, deadline=deadline)
 
         base = PageBase(snapshot.searcher.catalog.entries, rank, load, overrides)
         pack = self.build(base, request, deadline)
-        ready = are_complete(listings) and not snapshot.behind and not unread
-        return pack if ready else replace(pack, complete=False)
+        is_current = are_complete(listings) and not snapshot.behind
+        return pack if is_current else replace(pack, complete=False)
 
     def _scored(self, known: KnownPages, recipe: Recipe, request: ContextRequest) -> ScoredPages:
         has_task = bool(request.task.strip() or request.current_files)

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Protocol
 
 from sage.context.passages import Passage, one_line, trail_of
-from sage.documents.document import Document, Section, section_topic, shown_id
+from sage.documents.document import Page, Section, section_topic, shown_id
 from sage.documents.source_lines import heading_line, without_forged_headings
 from sage.sanitize import clean
 from sage.values import OWN
@@ -64,7 +64,7 @@ class DocumentExcerpts:
     excerpts: tuple[Excerpt, ...]
 
     @property
-    def document(self) -> Document:
+    def document(self) -> Page:
         """The document it is from."""
         return self.excerpts[0].passage.document
 
@@ -82,7 +82,7 @@ class DocumentExcerpts:
     @property
     def id(self) -> str:
         """The document's own name, where there is one that its topic does not say."""
-        return shown_id(self.document.topic, self.document.meta.id)
+        return shown_id(self.document.topic, self.document.id)
 
     @cached_property
     def trail(self) -> tuple[str, ...]:

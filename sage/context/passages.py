@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sage.context.section_kinds import is_knowledge, kinds_of
-from sage.documents.document import Document, Section, section_topic
+from sage.documents.document import Page, Section, section_topic
 from sage.documents.languages import canonical, is_main, languages_in
 from sage.documents.markdown import Block, line_starts, list_items, parse_blocks
 from sage.documents.plain_text import RULE, last_lines
@@ -56,7 +56,7 @@ class SectionName(NamedTuple):
 class Passage:
     """Neighbouring sections of one document that are packed together."""
 
-    document: Document
+    document: Page
     first: int
     """The position of its first section."""
     end: int
@@ -172,7 +172,7 @@ class Passage:
         return frozenset(hash(tuple(run)) for run in runs)
 
 
-def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Passage, ...]:
+def passages_of(document: Page, footers: Collection[str] = ()) -> tuple[Passage, ...]:
     """The passages of a document in order; an index page has none.
 
     Args:
@@ -191,7 +191,7 @@ def passages_of(document: Document, footers: Collection[str] = ()) -> tuple[Pass
     return tuple(passages)
 
 
-def trail_of(document: Document, section: Section) -> tuple[str, ...]:
+def trail_of(document: Page, section: Section) -> tuple[str, ...]:
     """The names from the document down to a section."""
     names = section.breadcrumb
     title = next((one.heading for one in document.sections if one.level == 1), "")
@@ -200,7 +200,7 @@ def trail_of(document: Document, section: Section) -> tuple[str, ...]:
     return tuple(one_line(name) for name in (document.title, *names) if name.strip())
 
 
-def heading_end(document: Document, section: Section) -> int:
+def heading_end(document: Page, section: Section) -> int:
     """Where the text of a section begins in the body, behind its heading and blank lines."""
     end = section.start
     if section.level:
@@ -210,9 +210,7 @@ def heading_end(document: Document, section: Section) -> int:
     return blank.end() if blank else end
 
 
-def _passages(
-    document: Document, kept: Sequence[bool], footers: Collection[str]
-) -> Iterator[Passage]:
+def _passages(document: Page, kept: Sequence[bool], footers: Collection[str]) -> Iterator[Passage]:
     waiting: int | None = None  # a heading without text of its own joins what is below it
     position = 0
     while position < len(document.sections):
@@ -233,7 +231,7 @@ def _passages(
         position = end
 
 
-def _belongs_together(document: Document, first: int, end: int) -> bool:
+def _belongs_together(document: Page, first: int, end: int) -> bool:
     """Whether sections are small, and none of the inner ones is for one language only."""
     start, stop = document.sections[first].start, document.sections[end - 1].end
     if len(document.body[start:stop].encode("utf-8", "replace")) > PASSAGE_BYTES:
@@ -241,7 +239,7 @@ def _belongs_together(document: Document, first: int, end: int) -> bool:
     return not any(languages_in(one.heading) for one in document.sections[first + 1 : end])
 
 
-def _is_bare(document: Document, position: int) -> bool:
+def _is_bare(document: Page, position: int) -> bool:
     section = document.sections[position]
     return section.level > 1 and not _below_heading(document, section).strip()
 
@@ -263,11 +261,11 @@ def _served(text: str) -> str:
     return without_forged_headings(clean(without_site_marks(text)))
 
 
-def _below_heading(document: Document, section: Section) -> str:
+def _below_heading(document: Page, section: Section) -> str:
     return document.body[heading_end(document, section) : section.end]
 
 
-def _passage(document: Document, first: int, end: int, footers: Collection[str]) -> Passage:
+def _passage(document: Page, first: int, end: int, footers: Collection[str]) -> Passage:
     start, stop = document.sections[first].start, document.sections[end - 1].end
     is_last = end == len(document.sections)
     text = without_ending(document.body[start:stop], footers if is_last else ())

@@ -274,7 +274,7 @@ class RecipeScorer:
             yield Reason(f"kind {kind}", trust * _FOR_KIND * wanted / self._most)
         yield from self._found(headings, "heading", trust * _FOR_HEADING)
         if page.is_core:
-            principles = "principles" in page.kinds or passage.document.meta.priority > 1
+            principles = "principles" in page.kinds or passage.document.priority > 1
             name = "core principle" if principles else "core knowledge"
             yield Reason(name, _FOR_PRINCIPLES if principles else _FOR_PRINCIPLES / 4)
 

@@ -19,7 +19,7 @@ from sage.context.relevance import (
 )
 from sage.context.scoring import CORE_LAYER, Candidate, Reason, RecipeScorer, Selection
 from sage.deadline import Deadline
-from sage.documents.document import Document
+from sage.documents.document import Page
 from sage.documents.languages import (
     asked_languages,
     guests_in,
@@ -70,7 +70,7 @@ class PageBase:
 
     entries: Mapping[str, DocumentEntry]
     rank: Rank
-    load: Callable[[str], Document | None]
+    load: Callable[[str], Page | None]
     """Opens the page at a path; None when it cannot be read now."""
     overrides: Mapping[str, Sequence[str]] | None = None
     """By path, when there are several sources: the others that have a page of the topic."""
@@ -85,7 +85,7 @@ class KnownPages:
     footers: frozenset[str]
     successors: Mapping[str, str]
     has_core: bool
-    passages: dict[str, tuple[Document, tuple[Passage, ...]]] = field(default_factory=dict)
+    passages: dict[str, tuple[DocumentEntry, tuple[Passage, ...]]] = field(default_factory=dict)
     scored: dict[object, "ScoredPages"] = field(default_factory=dict)
     """By recipe and languages."""
 
@@ -95,7 +95,7 @@ class ScoredPages:
     """The pages of one moment for one recipe and its languages, as far as they were opened."""
 
     scorer: RecipeScorer
-    candidates: dict[str, tuple[Document, list[Candidate]]] = field(default_factory=dict)
+    candidates: dict[str, list[Candidate]] = field(default_factory=dict)
 
 
 class Selector:
@@ -288,22 +288,28 @@ class Selector:
     def _candidates(self, path: str) -> list[Candidate]:
         """The passages of one page that may come, with how well they fit the recipe."""
         self._deadline.check()
-        document = self._base.load(path)
-        if document is None:
-            return []
         known = self._scored.candidates.get(path)
-        if known is None or known[0] is not document:
-            page = self._scorer.page(self._known.entries[path])
-            fits = ((one, self._scorer.passage(one, page)) for one in self._passages(document))
-            known = (document, [Candidate(one, fit) for one, fit in fits if fit is not None])
+        if known is None:
+            entry = self._known.entries[path]
+            passages = self._passages(entry)
+            if passages is None:
+                return []
+            page = self._scorer.page(entry)
+            fits = ((one, self._scorer.passage(one, page)) for one in passages)
+            known = [Candidate(one, fit) for one, fit in fits if fit is not None]
             self._scored.candidates[path] = known
-        return known[1]
+        return known
 
-    def _passages(self, document: Document) -> tuple[Passage, ...]:
-        known = self._known.passages.get(document.path)
-        if known is None or known[0] is not document:
-            known = (document, passages_of(document, self._known.footers))
-            self._known.passages[document.path] = known
+    def _passages(self, entry: DocumentEntry) -> tuple[Passage, ...] | None:
+        """The passages of a page; None when it cannot be opened now."""
+        known = self._known.passages.get(entry.path)
+        # An entry stays the same object for as long as its page does.
+        if known is None or known[0] is not entry:
+            page = self._base.load(entry.path)
+            if page is None:
+                return None
+            known = (entry, passages_of(page, self._known.footers))
+            self._known.passages[entry.path] = known
         return known[1]
 
     def _shares(self) -> dict[str, float]:

@@ -2,9 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from sage.documents.front_matter import FrontMatter, split_front_matter
 from sage.documents.markdown import Block, line_starts, parse_blocks, plain_text
@@ -50,25 +52,35 @@ class Section:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One markdown file, ready to be answered from."""
+class Heading(NamedTuple):
+    """Where a section begins; the rest of it follows from the next one."""
+
+    text: str
+    level: int
+    anchor: str
+    line: int
+    """Its line in the file, counted from 1."""
+    start: int
+    """Its place in the body."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The text of a page in its sections, and what it is called."""
 
     path: str
     layer: str
     topic: str
     title: str
-    summary: str
-    meta: FrontMatter
+    id: str
+    """A name of its own that its front matter gives it; empty when it has none."""
+    priority: int
+    source: str = OWN
+    """The name of the source that it comes from."""
     body: str
     """The text after the front matter, exact."""
     sections: tuple[Section, ...]
     """In order; their slices of the body make the whole body."""
-    problems: tuple[Problem, ...] = ()
-    source: str = OWN
-    """The name of the source that it comes from."""
-    counts: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
-    """Token counts of slices of the body, filled as they are asked for."""
 
     def text(self, section: Section) -> str:
         """The section's own text, heading included."""
@@ -86,6 +98,17 @@ class Document:
     def is_index(self) -> bool:
         """Whether the page lists others rather than says something itself."""
         return PurePosixPath(self.path).stem.casefold() in INDEX_NAMES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document(Page):
+    """One markdown file, ready to be answered from."""
+
+    summary: str
+    meta: FrontMatter
+    problems: tuple[Problem, ...] = ()
+    counts: dict[tuple[int, int], int] = field(default_factory=dict, compare=False, repr=False)
+    """Token counts of slices of the body, filled as they are asked for."""
 
     @property
     def reading_order(self) -> tuple[object, ...]:
@@ -115,7 +138,7 @@ def shown_id(topic: str, id_: str) -> str:
     return "" if topic.rpartition("/")[2].casefold() == id_.casefold() else id_
 
 
-def section_topic(document: Document, section: Section) -> str:
+def section_topic(document: Page, section: Section) -> str:
     """The public address of a section."""
     return f"{document.topic}#{section.anchor}" if section.anchor else document.topic
 
@@ -140,6 +163,8 @@ def parse_document(
         layer=layer,
         topic=topic or topic_of(path),
         title=split.meta.title or _heading_title(blocks) or name_title(path),
+        id=meta.id,
+        priority=meta.priority,
         summary=_summary(split.meta, blocks),
         meta=meta,
         body=body,
@@ -230,24 +255,34 @@ def _shortened(text: str) -> str:
 
 def _sections(body: str, blocks: list[Block], first_line: int) -> Iterator[Section]:
     starts = line_starts(body)
-    headings = [block for block in blocks if block.kind == "heading"]
-    ends = [block.start for block in headings] + [len(starts) - 1]
-    if not headings or starts[headings[0].start] > 0:
-        last_line = first_line + max(ends[0], 1) - 1
-        yield Section("", 0, "", (), first_line, last_line, 0, starts[ends[0]])
+    found = [block for block in blocks if block.kind == "heading"]
+    headings: list[Heading] = []
+    if not found or starts[found[0].start] > 0:
+        headings.append(Heading("", 0, "", first_line, 0))
     taken: dict[str, int] = {}
-    trail: list[Block] = []
-    for block, end in zip(headings, ends[1:], strict=True):
-        trail = [above for above in trail if above.level < block.level] + [block]
+    for block in found:
+        anchor = _unique(block.anchor or slug(block.text), taken)
+        line, start = first_line + block.start, starts[block.start]
+        headings.append(Heading(block.text, block.level, anchor, line, start))
+    return sections_below(headings, first_line + max(len(starts) - 2, 0), len(body))
+
+
+def sections_below(headings: Sequence[Heading], last_line: int, length: int) -> Iterator[Section]:
+    """The sections that headings divide a text of so many characters into."""
+    end = Heading("", 0, "", last_line + 1, length)
+    trail: list[Heading] = []
+    for heading, following in pairwise((*headings, end)):
+        trail = [above for above in trail if above.level < heading.level] + [heading]
+        names = (*(above.text for above in trail[:-1] if above.text), heading.text)
         yield Section(
-            heading=block.text,
-            level=block.level,
-            anchor=_unique(block.anchor or slug(block.text), taken),
-            breadcrumb=(*(above.text for above in trail[:-1] if above.text), block.text),
-            start_line=first_line + block.start,
-            end_line=first_line + end - 1,
-            start=starts[block.start],
-            end=starts[end],
+            heading=heading.text,
+            level=heading.level,
+            anchor=heading.anchor,
+            breadcrumb=names if heading.level else (),
+            start_line=heading.line,
+            end_line=max(heading.line, following.line - 1),
+            start=heading.start,
+            end=following.start,
         )
 
 

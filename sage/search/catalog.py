@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from sage.documents.document import Heading, Page, sections_below
 from sage.documents.files import Stamp
 from sage.documents.topics import topic_parts
 from sage.search.index_file import DAMAGED, UntrustedIndex
@@ -42,14 +43,18 @@ class SectionEntry(NamedTuple):
     heading_length: int
     """Words of its own heading that say something."""
     text: str
-    """As it is written, its heading included."""
+    """As it is written, its heading included, without a footer that many documents share."""
 
 
 class StoredDocument(NamedTuple):
-    """What is shown of a document, and its indexed sections: read only when it is a result."""
+    """What a document says, and its indexed sections: read only when it is a result."""
 
     summary: str
     sections: tuple[SectionEntry, ...]
+    headings: tuple[Heading, ...]
+    """Of all its sections, also of those that are not indexed."""
+    last_line: int
+    body: str
 
 
 class DocumentEntry(NamedTuple):
@@ -164,6 +169,11 @@ class Catalog:
         return next((other for other in titled if other != slot), None)
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """For the path of each document its slot."""
+        return {entry.path: slot for slot, entry in enumerate(self.slots)}
+
+    @cached_property
     def first_rows(self) -> "array[int]":
         """For each slot the number of its document's row; its sections follow."""
         firsts = array("I")
@@ -254,8 +264,12 @@ EMPTY = Catalog({}, ())
 
 
 def pack_record(document: StoredDocument) -> bytes:
-    """What is shown of a document as bytes."""
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    """What is kept of a document as bytes; of the text of a section only where it ends."""
+    headings = document.headings
+    ends = (headings[one.ordinal].start + len(one.text) for one in document.sections)
+    sections = [(*one[:-1], end) for one, end in zip(document.sections, ends, strict=True)]
+    kept = (document.summary, sections, *document[2:])
+    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
     return zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
 
 
@@ -268,13 +282,35 @@ def unpack_record(record: bytes) -> StoredDocument:
     try:
         opened = zlib.decompressobj()
         data = opened.decompress(record, MAX_RECORD)
-        summary, sections = json.loads(data.decode("utf-8", "surrogatepass"))
-        document = StoredDocument(summary, tuple(SectionEntry(*section) for section in sections))
-    except (RecursionError, TypeError, ValueError, zlib.error) as error:
+        summary, sections, headings, last_line, body = json.loads(
+            data.decode("utf-8", "surrogatepass")
+        )
+        headings = tuple(Heading(*heading) for heading in headings)
+        sections = tuple(
+            SectionEntry._make((*section[:-1], body[headings[section[0]].start : section[-1]]))
+            for section in sections
+        )
+    except (LookupError, RecursionError, TypeError, ValueError, zlib.error) as error:
         raise UntrustedIndex(DAMAGED) from error
-    if not opened.eof or not all(map(_is_section, document.sections)) or type(summary) is not str:
+    document = StoredDocument(summary, sections, headings, last_line, body)
+    if not opened.eof or not _is_stored(document):
         raise UntrustedIndex(DAMAGED)
     return document
+
+
+def page_of(entry: DocumentEntry, stored: StoredDocument) -> Page:
+    """A page as it was indexed."""
+    return Page(
+        path=entry.path,
+        layer=entry.layer,
+        source=entry.source,
+        topic=entry.topic,
+        title=entry.title,
+        id=entry.id,
+        priority=entry.priority,
+        body=stored.body,
+        sections=tuple(sections_below(stored.headings, stored.last_line, len(stored.body))),
+    )
 
 
 def to_json(catalog: Catalog) -> dict[str, Any]:
@@ -327,8 +363,19 @@ def _value(value: Any, wanted: Any) -> Any:
     raise TypeError("an entry is of another shape")
 
 
-def _is_section(section: SectionEntry) -> bool:
-    return all(type(value) is wanted for value, wanted in zip(section, _SECTION_TYPES, strict=True))
+def _is_stored(document: StoredDocument) -> bool:
+    """Whether every value is of its type; a record of ours may still lie at a wrong place."""
+    texts = (document.summary, document.body)
+    return (
+        {str}.issuperset(map(type, texts))
+        and type(document.last_line) is int
+        and all(_has_types(section, _SECTION_TYPES) for section in document.sections)
+        and all(_has_types(heading, _HEADING_TYPES) for heading in document.headings)
+    )
+
+
+def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
+    return all(type(value) is wanted for value, wanted in zip(values, types, strict=True))
 
 
 _TEXTS = tuple[str, ...]
@@ -336,3 +383,4 @@ _ENTRY_TYPES = tuple(
     _TEXTS if kind == _TEXTS else kind for kind in DocumentEntry.__annotations__.values()
 )
 _SECTION_TYPES = tuple(SectionEntry.__annotations__.values())
+_HEADING_TYPES = tuple(Heading.__annotations__.values())

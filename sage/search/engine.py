@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sage.deadline import Deadline
+from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.search import index as kept_index
 from sage.search.analysis import Analyzer
@@ -116,6 +117,18 @@ class Snapshot:
         except UntrustedIndex as error:
             self.distrust(error)
             return RankedSections([], is_about_it=False)
+
+    def page(self, path: str, deadline: Deadline) -> Page | None:
+        """A page as it was indexed; None when it is there no longer, or no longer as it was."""
+        del deadline
+        entry = self.searcher.catalog.entries.get(path)
+        if entry is None or (self.current is not None and self.current.get(path) != entry.stamp):
+            return None
+        try:
+            return self.searcher.page(path)
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return None
 
 
 class SearchEngine:

@@ -22,7 +22,7 @@ from sage.search.postings import PARTS, SegmentData
 from sage.search.segments import SegmentStore
 from sage.search.vocabulary import stem_of
 
-FORMAT = 9
+FORMAT = 10
 """To be raised whenever what is indexed, or how, changes."""
 _TIERS = (64, 512, 4_096, 32_768)
 _IN_TIER = 6

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Collection
 
-from sage.documents.document import Document, Section, searched_length
+from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
 from sage.documents.plain_text import Prose, is_listing, last_lines, section_prose
 from sage.search.analysis import Analyzer, content_words
@@ -44,7 +44,13 @@ def describe(
             text = _without_footer(source, endings)
             entries.append(_section_entry(document, ordinal, costs, row.length, said, text))
     fields, lengths = _document_fields(document, analyzer)
-    shown = StoredDocument(document.summary[:MAX_SUMMARY], tuple(entries))
+    stored = StoredDocument(
+        document.summary[:MAX_SUMMARY],
+        tuple(entries),
+        tuple(map(_heading, document.sections)),
+        document.sections[-1].end_line,
+        document.body,
+    )
     entry = DocumentEntry(
         path=document.path,
         layer=document.layer,
@@ -74,7 +80,13 @@ def describe(
         length=sum(section.length for section in entries),
         indexed_sections=len(entries),
     )
-    return entry, [Row(fields, 0, pack_record(shown)), *rows]
+    return entry, [Row(fields, 0, pack_record(stored)), *rows]
+
+
+def _heading(section: Section) -> Heading:
+    return Heading(
+        section.heading, section.level, section.anchor, section.start_line, section.start
+    )
 
 
 def ending(document: Document) -> tuple[str, ...]:

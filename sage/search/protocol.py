@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from sage.deadline import Deadline
+from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
@@ -49,6 +50,9 @@ class Snapshot(Protocol):
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text."""
+
+    def page(self, path: str, deadline: Deadline) -> Page | None:
+        """A page as it was indexed; None when it is there no longer, or no longer as it was."""
 
 
 class Engine(Protocol):

@@ -10,10 +10,11 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from sage.deadline import Deadline
+from sage.documents.document import Page
 from sage.documents.files import Stamp
 from sage.search import query
 from sage.search.analysis import Analyzer, Word
-from sage.search.catalog import StoredDocument, unpack_record
+from sage.search.catalog import StoredDocument, page_of, unpack_record
 from sage.search.explain import Explanation, explain
 from sage.search.found import Found, FoundSection, Highlights, Window, owners_of
 from sage.search.fusion import Fused, Meaning, fuse
@@ -278,6 +279,15 @@ class Searcher:
                 self._documents = {}
             self._documents[slot] = known
         return known
+
+    def page(self, path: str) -> Page:
+        """A page as it was indexed.
+
+        Raises:
+            KeyError: it was not.
+        """
+        slot = self.catalog.places[path]
+        return page_of(self.catalog.slots[slot], self.document(slot))
 
     def read(self, slot: int) -> StoredDocument:
         """The same, read from the index each time: for those who go through all documents."""

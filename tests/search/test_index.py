@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from sage.documents.document import Heading
 from sage.documents.files import Stamp
 from sage.search import index_file as index_file_module
 from sage.search.catalog import (
@@ -22,7 +23,7 @@ MADE_FOR = {"root": "/r"}
 def described(path: str, text: str) -> tuple[DocumentEntry, list[Row]]:
     terms = {"body": {word: [at] for at, word in enumerate(text.split())}}
     section = SectionEntry(0, "", "", 1, 1, 1, 1, 1, 1, text)
-    record = pack_record(StoredDocument("", (section,)))
+    record = pack_record(StoredDocument("", (section,), (Heading("", 0, "", 1, 0),), 1, text))
     return entry(path, 1), [Row({"title": {"t": [0]}}, 0, record), Row(terms, len(text.split()))]
 
 
