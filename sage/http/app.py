@@ -332,7 +332,7 @@ async def running_app(
     metrics = ServerMetrics()
     usage = UsageLog(options.usage_log, options.usage_queries) if options.usage_log else None
     observers: list[Observer] = [metrics.observe, *([usage.note] if usage else [])]
-    page = _page_endpoint(options, access) if options.page else None
+    page = _page_endpoint(options, access, siblings) if options.page else None
     opener = _no_mcp if options.page_key else mcp_opener(observers, tracing.is_on)
     layer_servers = LayerServers(knowledge, opener, page.site_of if page else None)
     health = Health(knowledge)
@@ -365,14 +365,20 @@ async def running_app(
             usage.close()
 
 
-def _page_endpoint(options: HttpOptions, access: Access) -> "PageEndpoint":
+def _page_endpoint(
+    options: HttpOptions, access: Access, siblings: Siblings | None
+) -> "PageEndpoint":
     try:
         from sage.http.page_endpoint import PageEndpoint
     except ModuleNotFoundError as error:
         if error.name not in ("jinja2", "markupsafe"):
             raise
         raise ConfigError("the page needs Jinja2: install SAGE with its extra `page`") from None
-    sessions = PageSessions(options.page_key, port=options.port if options.page_key else 0)
+    sessions = PageSessions(
+        options.page_key,
+        port=options.port if options.page_key else 0,
+        opened=siblings.memory.sessions if siblings else None,
+    )
     return PageEndpoint(access, sessions, options.usage_log, is_personal=bool(options.page_key))
 
 

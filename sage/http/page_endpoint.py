@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sage.care.usage import read_usage, summarise
 from sage.http.auth import ANYBODY, Access
 from sage.http.errors import wrong_method
-from sage.http.page_sessions import PageSessions
+from sage.http.page_sessions import MAX_TOKEN_BYTES, PageSessions
 from sage.http.request import HttpRequest
 from sage.http.token_file import Grant
 from sage.knowledge import KnowledgeBase
@@ -115,7 +115,7 @@ class PageEndpoint:
     async def _sign_in(self, request: HttpRequest, body: bytes) -> None:
         fields = _fields(body)
         token = (fields.get("token") or [""])[0].strip()
-        valid = bool(token) and token.isascii() and token.isprintable()
+        valid = token.isascii() and token.isprintable() and 0 < len(token) <= MAX_TOKEN_BYTES
         grant = await self._access.authenticator.verify(token) if valid else None
         wanted = _own((fields.get("next") or ["/"])[0])
         if grant is None:

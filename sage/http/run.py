@@ -91,8 +91,6 @@ def _serve_with_workers(
     settings: Settings, options: HttpOptions, open_base: Callable[[Settings], KnowledgeBase]
 ) -> NoReturn:
     """Serve with several processes until a signal comes."""
-    if options.page:
-        raise ConfigError("--page keeps who is signed in in one process; leave out --workers")
     # Bound and not listening: it holds the port for the workers, whose sockets share it.
     reserved = bound_sockets(options.host, options.port, is_shared=True, listens=False)
     access = Access.at(addresses_of(reserved), options, settings)

@@ -1,7 +1,8 @@
 """Several processes behind one port: who starts them, replaces them, and what they share.
 
-Each worker is a whole server. They share the port, the token file, the buckets of the rate limits
-and the pages of their metrics, which are added up; every other limit is divided among them.
+Each worker is a whole server. They share the port, the token file, the buckets of the rate limits,
+who is signed in to the page, and the pages of their metrics, which are added up; every other
+limit is divided among them.
 """
 
 import ctypes
@@ -23,6 +24,7 @@ from typing import NoReturn
 from sage.errors import ConfigError
 from sage.http.limits import Limits, SharedBuckets
 from sage.http.metrics import added_up
+from sage.http.page_sessions import SharedSessions
 
 logger = logging.getLogger("sage.http")
 
@@ -46,6 +48,7 @@ class SharedMemory:
         self.workers = workers
         self.tokens = SharedBuckets()
         self.addresses = SharedBuckets()
+        self.sessions = SharedSessions()
         # The last page holds what workers counted that are gone.
         self._pages = mmap.mmap(-1, (workers + 1) * MAX_PAGE_BYTES)
 

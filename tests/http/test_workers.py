@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from sage.errors import ConfigError
 from sage.http.limits import Limits
 from sage.http.metrics import Counter, Histogram, added_up, gauge, rendered
 from sage.http.token_file import TokenFile
 from sage.http.workers import SharedMemory, Siblings, divided
-from tests.httpkit import Client, Process, serving, wait_until_ready, write_base
+from tests.httpkit import Client, Process, wait_until_ready, write_base
 
 PATIENCE = 120
 
@@ -136,9 +135,28 @@ def test_limits_are_divided_and_rates_are_not() -> None:
     assert (part.token_rate, part.answer_bytes) == (Limits().token_rate, Limits().answer_bytes)
 
 
-def test_people_who_look_need_one_process(root: Path) -> None:
-    with Process(root, "--workers", "2", "--page") as process:
-        assert process.popen.wait(PATIENCE) == 4
-    assert any("leave out --workers" in line["message"] for line in process.lines)
-    with pytest.raises(ConfigError), serving(root, require_token=True, workers=2):
-        pass
+def test_who_signs_in_with_one_worker_is_known_to_all_until_the_token_goes(
+    root: Path, tmp_path: Path
+) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token = tokens.create("ana")
+    flags = ("--workers", "2", "--page", "--require-token", "--tokens", str(tokens.path))
+    with Process(root, *flags) as process:
+        client = Client(process.port)
+        wait_until_ready(client)
+        until(lambda: metric(client, "sage_workers 2", f"Authorization: Bearer {token}"))
+        cookies = [f"Cookie: {sign_in(client, token)}" for _ in range(2)]
+        seen = [client.get("/", cookie).status for cookie in cookies for _ in range(8)]
+        assert set(seen) == {200}
+        client.send("POST", "/sign-out", cookies[0])
+        assert {client.get("/", cookies[0]).status for _ in range(8)} == {401}
+        tokens.revoke("ana")
+        assert {client.get("/", cookies[1]).status for _ in range(8)} == {401}
+        assert process.stop() == 0
+
+
+def sign_in(client: Client, token: str) -> str:
+    form = "Content-Type: application/x-www-form-urlencoded"
+    answer = client.send("POST", "/sign-in", form, body=f"token={token}".encode())
+    assert answer.status == 303
+    return answer.headers["set-cookie"].partition(";")[0]
