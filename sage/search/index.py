@@ -16,7 +16,7 @@ from sage import __version__
 from sage.documents import plain_text as prose
 from sage.search import analysis
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
-from sage.search.index_file import IndexFile, MemoryPart, Part, UntrustedIndex
+from sage.search.index_file import OTHER_VERSION, IndexFile, MemoryPart, Part, UntrustedIndex
 from sage.search.indexing import Described
 from sage.search.postings import PARTS, SegmentData
 from sage.search.segments import SegmentStore
@@ -83,8 +83,10 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
     if found is None:
         return None
     manifest, parts = found
-    if manifest.get("made") != _made(made_for):
-        raise UntrustedIndex("the index was made by another version or for other settings")
+    made = manifest.get("made")
+    if made != _made(made_for):
+        is_ours = isinstance(made, dict) and _program().items() <= made.items()
+        raise UntrustedIndex("the index file is of another root" if is_ours else OTHER_VERSION)
     try:
         kept = parts["catalog"]
         data = json.loads(kept.read(0, kept.size).decode("utf-8", "surrogatepass"))
@@ -161,11 +163,15 @@ def _deleted(catalog: Catalog, segments: Sequence[SegmentData]) -> list[list[int
 
 
 def _made(made_for: Mapping[str, Any]) -> dict[str, Any]:
+    return {**_program(), **made_for}
+
+
+def _program() -> dict[str, Any]:
+    """What of this program decides how an index looks."""
     return {
         "format": FORMAT,
         "sage": __version__,
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "byteorder": sys.byteorder,
         "longest": [analysis.MAX_TERM, analysis.MAX_PARTS, prose.FOOTER_LINES],
-        **made_for,
     }

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 from sage.atomic import PART, Folder, hold, open_folder, write_file
 
-_MAGIC = b"SAGEIDX2"
+_NAME = b"SAGEIDX"
+_MAGIC = _NAME + b"2"
 _DIGEST = 32
 _LENGTH = 8
 _MAX_HEAD = 1 << 24
@@ -32,6 +33,7 @@ _DEAD_SECONDS = 10.0
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 DAMAGED = "the index file is damaged"
+OTHER_VERSION = "the index file is of another version of SAGE"
 
 
 class UntrustedIndex(Exception):
@@ -226,8 +228,11 @@ def _unsealed(file: OpenFile, size: int) -> tuple[dict[str, Any], dict[str, Part
         whole = MemoryPart(file.read(0, size))
     start = len(_MAGIC) + _LENGTH
     end = size - _DIGEST
-    if end < start or whole.read(0, len(_MAGIC)) != _MAGIC:
-        raise UntrustedIndex("the index file has another format")
+    magic = whole.read(0, min(size, len(_MAGIC)))
+    if magic != _MAGIC and magic.startswith(_NAME):
+        raise UntrustedIndex(OTHER_VERSION)
+    if end < start or magic != _MAGIC:
+        raise UntrustedIndex("the index file is not one of ours")
     seal = hashlib.blake2b(digest_size=_DIGEST)
     for at in range(0, end, _CHUNK):
         seal.update(whole.read(at, min(at + _CHUNK, end)))

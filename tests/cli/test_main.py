@@ -1,17 +1,22 @@
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from sage import __version__
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
+from sage.search.index_file import IndexFile
 from tests.commands import FILES, Run, run
 from tests.conftest import Base
 
 __all__ = ["run"]
+OLD_INDEX = Path(__file__).parent.parent / "search" / "kept" / "format-1.sage"
+"""What version 0.1.0 kept of a base with one page."""
 
 
 def process(base: Base, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
@@ -49,6 +54,25 @@ def test_info_json_is_the_object_of_the_tool(run: Run) -> None:
     assert list(info)[:5] == ["version", "status", "knowledge_base", "cache", "uptime_seconds"]
     assert info["status"] == "healthy"
     assert info["knowledge_base"]["content_files"] == 2
+
+
+@pytest.mark.parametrize("command", ["info", "search"])
+def test_an_index_that_version_0_1_0_kept_is_discarded_with_a_word(
+    run: Run, base: Base, command: str
+) -> None:
+    kept = IndexFile(base.settings().cache_dir, base.settings().root).path
+    kept.parent.mkdir(parents=True, mode=0o700)
+    shutil.copyfile(OLD_INDEX, kept)
+    kept.chmod(0o600)
+    code, out, err = run("info") if command == "info" else run("search", "fixtures", "--json")
+    assert (code, err) == (0, "")
+    if command == "info":
+        reason = "built again: the index file is of another version of SAGE"
+        assert [line.strip() for line in out.splitlines()].count(reason) == 1
+    else:
+        assert json.loads(out)["results"][0]["topic"] == "practices/testing"
+    assert kept.read_bytes() != OLD_INDEX.read_bytes()
+    assert "built again" not in run("info")[1]
 
 
 def test_info_is_readable(run: Run) -> None:
