@@ -115,6 +115,8 @@ class Walk:
     complete: bool = True
     unseen: bool = False
     """Whether something could not be looked at that may well be there the next time."""
+    linked: bool = False
+    """Whether something in it may be changed by another name than its own."""
 
     def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
         """Report a path that is not served, unless it is not this layer's to serve."""
@@ -227,7 +229,7 @@ def _take_files(walk: Walk, path: str, folder: int | str) -> list[str]:
                 break
             name = entry.name
             before = here.get(name)
-            if before is not None and _is_unchanged(entry, before.stamp):
+            if before is not None and _is_unchanged(walk, entry, before.stamp):
                 walk.files.append(before)
                 walk.unchanged += 1
             elif _is_known_folder(entry, here) or not _take(walk, _joined(path, name), entry):
@@ -264,11 +266,13 @@ def _is_known_folder(entry: "os.DirEntry[str]", here: Mapping[str, SourceFile | 
     return entry.name in here and entry.is_dir(follow_symlinks=False)
 
 
-def _is_unchanged(entry: "os.DirEntry[str]", stamp: Stamp) -> bool:
+def _is_unchanged(walk: Walk, entry: "os.DirEntry[str]", stamp: Stamp) -> bool:
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:
         return False
+    if status.st_nlink != 1:
+        walk.linked = True
     return stamp == (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -335,6 +339,7 @@ def _is_new_folder(walk: Walk, path: str, real: str) -> bool:
 
 
 def _take_link(walk: Walk, path: str) -> None:
+    walk.linked = True
     try:
         target = link_target(walk.root, path, walk.rules.within)
         status = os.stat(walk.root / target, follow_symlinks=False)
@@ -366,6 +371,7 @@ def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
         size, most = status.st_size, walk.rules.max_file_bytes
         walk.leave_out(path, "too-large", f"{size:,} bytes, at most {most:,} are served; split it")
     else:
+        walk.linked = walk.linked or status.st_nlink != 1
         walk.files.append(SourceFile(path, walk.layer, stamp_of(status), address))
 
 

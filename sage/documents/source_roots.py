@@ -6,7 +6,9 @@ there is a problem and no files. Every path is opened below its own source's roo
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from sage.deadline import Deadline
@@ -28,6 +30,7 @@ from sage.documents.places import Places, is_below_any
 from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
 from sage.errors import ConfigError, TimeoutExceeded
+from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR
 from sage.settings import Settings
 from sage.sources import Source, fault_of
@@ -48,6 +51,8 @@ class _Earlier(NamedTuple):
 
     walk: EarlierWalk
     importing: tuple[SourceFile, ...]
+    last: Walk | None = None
+    """The walk itself, which may stand for later calls."""
 
 
 class SourceRoot:
@@ -72,6 +77,7 @@ class SourceRoot:
         self._imports = Imports(self._look, self._text, self._is_taken)
         self._scans = {layer: SharedScan() for layer in source.layers}
         self._where = {layer: self.places.of_layer(layer) for layer in source.layers}
+        self._watched = {layer: WatchedWalk(source.root) for layer in source.layers}
         self._walked = dict.fromkeys(source.layers, _Earlier(earlier_walk(()), ()))
         self._named: dict[str, tuple[tuple[SourceFile, ...], tuple[SourceFile, ...]]] = {}
 
@@ -94,17 +100,20 @@ class SourceRoot:
         """What the source has of a layer at this moment."""
         if missing := self.missing:
             return Listed((), missing if layer == self.source.layers[0] else ())
-        walk = self._scans[layer].run(lambda: self._walk(layer, deadline), deadline)
+        watched = self._watched[layer]
+        walk = watched.current() or self._scans[layer].run(
+            lambda: watched.walk(lambda: self._walk(layer, deadline)), deadline
+        )
         complete = walk.complete and not walk.unseen
         earlier = self._walked[layer]
-        changed = not walk.found_the_same or walk.known is not earlier.walk
-        files = tuple(walk.files) if changed else earlier.walk.files
-        pages = importing(files) if changed else earlier.importing
-        if changed and complete:
-            self._walked[layer] = _Earlier(earlier_walk(files), pages)
+        same = walk is earlier.last or (walk.found_the_same and walk.known is earlier.walk)
+        files = earlier.walk.files if same else tuple(walk.files)
+        pages = earlier.importing if same else importing(files)
+        if not same and complete:
+            self._walked[layer] = _Earlier(earlier_walk(files), pages, walk)
         problems = [self._as_ours(problem) for problem in walk.problems]
         # An imported page may change while the page that imports it does not.
-        if changed or pages:
+        if pages or not same:
             imported, not_read = self._imports.of(pages, layer)
             problems += map(self._as_ours, not_read)
             files = (*files, *imported) if imported else files
@@ -250,6 +259,78 @@ def _ignores(source: Source) -> tuple[Callable[[str], bool], str]:
 def _name_taken(one: SourceFile) -> Problem:
     message = "its name begins like the paths of a source; rename its folder"
     return Problem(one.path, "unreadable-name", message)
+
+
+LEAST_WATCHED = 2_000
+"""Names in a layer above which its folders are watched: fewer are looked at as fast."""
+STANDS_SECONDS = 5.0
+"""So long a walk stands while nothing is told: some changes are never told."""
+
+
+class WatchedWalk:
+    """The last walk of a large layer, for as long as nothing changes in its folders. Thread-safe.
+
+    A walk stands when its folders were watched before it began and nothing was told since.
+    """
+
+    def __init__(
+        self, root: Path, least: int | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Args:
+        least: how many names a layer has at least that is worth it.
+        """
+        self._root = root
+        self._least = LEAST_WATCHED if least is None else least
+        self._now = now
+        self._lock = threading.Lock()
+        self._watch = FolderWatch()
+        self._walk: Walk | None = None
+        self._until = 0.0
+        self._since = 0
+        self._tops: list[tuple[int, int]] = []
+
+    def current(self) -> Walk | None:
+        """The last walk when another one would find the same; else None."""
+        with self._lock:
+            known = self._walk
+            if known is None:
+                return None
+            same = self._watch.changes == self._since and self._now() < self._until
+            if not same or _identities(self._root, known) != self._tops:
+                self._walk = known = None
+            return known
+
+    def walk(self, scan: Callable[[], Walk]) -> Walk:
+        """A new walk, kept if it stands."""
+        with self._lock:
+            since, began = self._watch.changes, self._now()
+        walk = scan()
+        with self._lock:
+            self._walk = None
+            tops = _identities(self._root, walk)
+            if walk.seen < self._least or not _may_stand(walk) or not tops:
+                self._watch.stop()
+            elif not self._watch.covers(walk.folders):
+                self._watch.follow(self._root, walk.folders)
+            elif self._watch.changes == since:
+                self._walk, self._since, self._tops = walk, since, tops
+                self._until = began + STANDS_SECONDS
+        return walk
+
+
+def _may_stand(walk: Walk) -> bool:
+    """Whether everything that decides what a walk finds lies in the folders it went through."""
+    whole = walk.complete and not walk.unseen and not walk.linked
+    return whole and all(place.folder in walk.folders for place in walk.places)
+
+
+def _identities(root: Path, walk: Walk) -> list[tuple[int, int]]:
+    """Which folders a layer begins with now: one further up may have been moved or replaced."""
+    try:
+        found = [(root / place.folder).stat() for place in walk.places]
+    except OSError:
+        return []
+    return [(one.st_dev, one.st_ino) for one in found]
 
 
 class SharedScan:

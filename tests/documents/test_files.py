@@ -284,6 +284,15 @@ def test_small_layer_is_listed_whole_even_when_time_is_up(base: Base, clock: Clo
     assert len(found.files) == 100
 
 
+def test_what_may_be_changed_by_another_name_is_marked(base: Base) -> None:
+    base.write({"core/a.md": "# A\n"})
+    assert not walk(base.root).linked
+    os.link(base.path("core/a.md"), base.root / "elsewhere.md")
+    first = walk(base.root)
+    assert first.linked
+    assert walk(base.root, known=tuple(first.files)).linked
+
+
 def test_unchanged_files_of_an_earlier_walk_are_taken_as_they_are(base: Base) -> None:
     base.write({"core/same.md": "x", "core/edited.md": "x", "core/gone.md": "x"})
     known = tuple(walk(base.root).files)
