@@ -96,3 +96,20 @@ def _given_root(given: object, how: str, working_dir: Path) -> Path:
         f"{how} names {given}, which holds no {KNOWLEDGE_DIR} folder and no {CONFIG_FILE}; "
         f"name the repository that does, or run: sage init --root {given}"
     )
+
+
+def repository_config(root: Path) -> Path | None:
+    """The file of settings that a repository brings along; None when it has none.
+
+    Raises:
+        ConfigError: it is a link out of the repository.
+    """
+    there = [root / KNOWLEDGE_DIR / CONFIG_FILE, root / CONFIG_FILE]
+    found = [path for path in there if path.is_file()]
+    if not found:
+        return None
+    # What is wrong in it is told with its own words: it must not be a file of somebody else's.
+    if not found[0].resolve().is_relative_to(root):
+        name = str(found[0].relative_to(root))
+        raise ConfigError(f"{name} is a symbolic link that leaves the repository; copy the file")
+    return found[0]

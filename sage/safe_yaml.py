@@ -6,12 +6,16 @@ Values keep what a writer sees: dates and times stay text, only true and false a
 import datetime
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from sage.errors import ConfigError
+
 MAX_BYTES = 16 * 1024
 MAX_DEPTH = 20
+MAX_CONFIG_BYTES = 64 * 1024
 _TOML_LINE = re.compile(r"at line (\d+)")
 
 # libyaml is several times faster; the pure loader is the same class elsewhere.
@@ -175,3 +179,36 @@ def _plain_toml(value: object, depth: int) -> object:
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     return value
+
+
+def load_tree(path: Path, name: str) -> dict[str, Any]:
+    """The mapping in a file of settings, with words for what is wrong in it.
+
+    Args:
+        name: what the file is called in messages.
+
+    Raises:
+        ConfigError: it cannot be read, is not YAML, or is no mapping.
+    """
+    try:
+        tree = load_yaml(_read_bounded(path).decode("utf-8-sig"), MAX_CONFIG_BYTES)
+    except YamlError as error:
+        place = f"{name}:{error.line}" if error.line else name
+        raise ConfigError(f"{place}: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise ConfigError(f"{name}: cannot be read: {reason}") from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{name}: expected a mapping of settings, found {type(tree).__name__}")
+    return tree
+
+
+def _read_bounded(path: Path) -> bytes:
+    """What a file holds, if it is not too much for settings."""
+    with path.open("rb") as file:
+        data = file.read(MAX_CONFIG_BYTES + 1)
+    if len(data) > MAX_CONFIG_BYTES:
+        raise YamlError(f"more than {MAX_CONFIG_BYTES} bytes of YAML")
+    return data

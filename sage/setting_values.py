@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sage.config_file import load_tree
 from sage.errors import ConfigError, InvalidInput, did_you_mean
 from sage.paths import CONFIG_FILE, find_user_config
+from sage.safe_yaml import load_tree
 from sage.settings_schema import Setting, TextLists
 from sage.sources import checked_places
 

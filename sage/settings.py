@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from sage.config_file import repository_config
 from sage.errors import ConfigError
 from sage.paths import (
     CONFIG_FILE,
@@ -20,6 +19,7 @@ from sage.paths import (
     find_user_config,
     here,
     located,
+    repository_config,
 )
 from sage.setting_values import (
     check_groups,

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from sage.config_file import load_tree, repository_config
 from sage.errors import ConfigError
-from sage.paths import KNOWLEDGE_DIR, located
+from sage.paths import KNOWLEDGE_DIR, located, repository_config
+from sage.safe_yaml import load_tree
 from sage.values import ALL_LAYERS, OWN
 
 MAX_SOURCES = 20
