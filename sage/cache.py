@@ -86,12 +86,6 @@ class Cache(Generic[V]):
         asked = self.hits + self.misses
         return round(self.hits / asked, 4) if asked else 0.0
 
-    @property
-    def size_kept(self) -> int:
-        """What the values have together."""
-        with self._ready:
-            return int(self._values.currsize)
-
     def peek(self, key: Hashable) -> V | None:
         """The value if it is there, without counting the question."""
         with self._ready:

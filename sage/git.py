@@ -106,15 +106,6 @@ class Repository:
             commits[change.commit] = None
         return list(commits)
 
-    def changed_since(self, commit: str, folder: str) -> list[str]:
-        """The paths below a folder that differ between a commit and the one checked out."""
-        if not _COMMIT.fullmatch(commit):
-            return []
-        words = ["diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"]
-        words += ["--ignore-submodules=all", "--name-only", commit, self.head]
-        with self._asked([*words, "--", folder]) as fields:
-            return [os.fsdecode(field) for field in fields if field]
-
     def changes(self, path: str, *options: str, form: str = "%H %ct") -> Iterator[Change]:
         """Each commit with each path at or below this one that it changed, newest first."""
         words = ["log", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv"]

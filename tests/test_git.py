@@ -28,7 +28,7 @@ def ask_everything(root: Path) -> list[object]:
     if found is None:
         return []
     commits = found.last_commits(".knowledge", [PAGE])
-    return [commits, found.log(PAGE), found.changed_since("1" * 40, ".knowledge")]
+    return [commits, found.log(PAGE)]
 
 
 def test_history_is_told_from_the_newest_commit(tmp_path: Path) -> None:
@@ -46,8 +46,6 @@ def test_history_is_told_from_the_newest_commit(tmp_path: Path) -> None:
     assert found.last_commits(".knowledge", [PAGE, other, "none"]) == {PAGE: second, other: second}
     assert found.log(PAGE) == [second, Commit(first, SECONDS)]
     assert found.log(PAGE, most=1) == [second]
-    assert found.changed_since(first, ".knowledge") == [other, PAGE]
-    assert found.changed_since("main", ".knowledge") == []
 
 
 def detached(root: Path) -> Path:

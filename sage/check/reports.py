@@ -15,7 +15,6 @@ from sage.check.run import Report
 from sage.documents.problems import Level, Problem
 from sage.sanitize import clean, json_text
 
-FORMATS = ("text", "json", "sarif", "github")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 

@@ -140,7 +140,6 @@ class Replica:
         self._loading = threading.Lock()
         self._views: list[View] = []
         self._looked = float("-inf")
-        self._switched = 0.0
         self.trouble = ""
         """Why the cluster could not be asked the last time; empty when it could."""
 

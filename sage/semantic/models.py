@@ -119,4 +119,3 @@ def _of_folder(folder: Path) -> Model:
 
 
 _NAMED: dict[str, Callable[[], Model]] = {"granite": _granite, "multilingual": _multilingual}
-NAMES = tuple(_NAMED)
