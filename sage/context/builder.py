@@ -1,8 +1,7 @@
 """What `sage_get_context` answers: the knowledge for a task, within a budget for the whole answer.
 
-What the index keeps of each page, a search and a way to read a page from it come in, a context comes
-out.
-Freshness and the keeping of answers are the knowledge base's.
+What the index keeps of each page, a search and a way to read a page from it come in, a context
+comes out. Freshness and the keeping of answers are the knowledge base's.
 """
 
 from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sage.semantic.granite import Granite
-from sage.semantic.models import NAMES, Encoder, model_named
+from sage.semantic.models import Encoder, model_named
 from sage.semantic.multilingual import Multilingual
 from sage.semantic.weights import GRANITE, ModelUnavailable, Weights
 
@@ -68,7 +68,7 @@ def test_a_missing_package_is_named_with_what_installs_it() -> None:
         Weights("no-such-pack", "x", "0").locate()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["granite", "multilingual"])
 def test_no_code_of_the_package_with_the_weights_is_imported_and_nothing_is_fetched(
     name: str,
 ) -> None:
