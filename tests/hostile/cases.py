@@ -22,6 +22,10 @@ HEALTHY = {
     "practices/whole.md": "# Whole\n\n## Steps\n\nThe axolotl rinses twice: ünïcode, 日本語, 🎉.\n",
 }
 TOO_LARGE = "too-large"
+KNOWLEDGE, MAPPED, SOURCE = "knowledge", "mapped", "source"
+KINDS = (KNOWLEDGE, MAPPED, SOURCE)
+"""Where pages can lie: in `.knowledge`, in folders that `sage.yaml` maps, in a further source."""
+_LAYERS = ("core", "guidelines", "frameworks", "practices")
 _MOST_IN_A_BATCH = 8
 
 
@@ -31,11 +35,18 @@ class Place:
 
     root: Path
     outside: Path
+    kind: str = KNOWLEDGE
 
     @classmethod
-    def made_in(cls, folder: Path) -> "Place":
+    def made_in(cls, folder: Path, kind: str = KNOWLEDGE) -> "Place":
         """A repository with healthy pages, and its neighbours with the canary."""
-        place = cls(folder / "repository", folder / "outside")
+        place = cls(folder / "repository", folder / "outside", kind)
+        if kind == MAPPED:
+            lines = "".join(f"  {layer}: docs/{layer}\n" for layer in _LAYERS)
+            place.write_beside("sage.yaml", f"layers:\n{lines}")
+        elif kind == SOURCE:
+            (place.served / ".knowledge").mkdir(parents=True)
+            place.write_beside("sage.yaml", f"layers: [{', '.join(_LAYERS)}]\n")
         for path, text in HEALTHY.items():
             place.write(path, text)
         place.outside.mkdir()
@@ -46,13 +57,37 @@ class Place:
         return place
 
     @property
+    def served(self) -> Path:
+        """The root of the server: the repository, or another one whose further source it is."""
+        return self.root.with_name("main") if self.kind == SOURCE else self.root
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that the server needs."""
+        return {"SAGE_SOURCES": f"further={self.root}"} if self.kind == SOURCE else {}
+
+    @property
+    def folder(self) -> str:
+        """The folder of the layers."""
+        return "docs" if self.kind == MAPPED else ".knowledge"
+
+    @property
+    def layers(self) -> Path:
+        """Where the layers lie."""
+        return self.root / self.folder
+
+    @property
     def core(self) -> Path:
         """The layer in which most is planted."""
-        return self.root / ".knowledge" / "core"
+        return self.layers / "core"
+
+    def shown(self, path: str) -> str:
+        """How a path below the layers is told."""
+        return f"{'further:' * (self.kind == SOURCE)}{self.folder}/{path}"
 
     def write(self, path: str, content: str | bytes) -> Path:
-        """Write a file below `.knowledge`."""
-        return self.write_beside(f".knowledge/{path}", content)
+        """Write a file below the layers."""
+        return self.write_beside(f"{self.folder}/{path}", content)
 
     def write_beside(self, path: str, content: str | bytes) -> Path:
         """Write a file below the root."""
@@ -62,23 +97,24 @@ class Place:
         return file
 
     def link(self, path: str, target: Path | str) -> Path:
-        """Plant a symbolic link below `.knowledge`."""
-        link = self.root / ".knowledge" / path
+        """Plant a symbolic link below the layers."""
+        link = self.layers / path
         link.parent.mkdir(parents=True, exist_ok=True)
         link.symlink_to(target)
         return link
 
     def pipe(self, path: str) -> Path:
-        """Plant a named pipe below `.knowledge`."""
-        os.mkfifo(self.root / ".knowledge" / path)
-        return self.root / ".knowledge" / path
+        """Plant a named pipe below the layers."""
+        os.mkfifo(self.layers / path)
+        return self.layers / path
 
     def sweep(self) -> None:
         """Remove everything but the healthy pages."""
-        kept = {self.root / ".knowledge" / path for path in HEALTHY}
-        kept |= {parent for path in kept for parent in path.parents}
-        for folder in sorted(kept - {self.root / ".knowledge" / path for path in HEALTHY}):
-            if folder.is_relative_to(self.root):
+        healthy = {self.layers / path for path in HEALTHY}
+        kept = healthy | {parent for path in healthy for parent in path.parents}
+        kept.add(self.root / "sage.yaml")
+        for folder in sorted(kept - healthy):
+            if folder.is_relative_to(self.root) and folder.is_dir():
                 _remove(path for path in folder.iterdir() if path not in kept)
 
 
@@ -98,13 +134,15 @@ class Case:
     name: str
     build: Callable[[Place], object]
     problems: Mapping[str, str] = field(default_factory=dict)
-    """Which rule is named for which path below `.knowledge`, as it is shown."""
+    """Which rule is named for which path below the layers, as it is shown."""
     served: Mapping[str, str] = field(default_factory=dict)
     """What the page of a topic says all the same, in the cleaned form that leaves."""
     alone: bool = False
     """Whether it changes more than names of its own."""
     hidden: str = CANARY
     """What must not be in any answer."""
+    kinds: tuple[str, ...] = KINDS
+    """Where the outcome is this."""
 
 
 def page(

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.hostile.cases import CANARY, HEALTHY, Case, Place
+from tests.hostile.cases import CANARY, HEALTHY, KNOWLEDGE, MAPPED, Case, Place
 
 OUT = "link-leaves-root"
 _SYSTEM = {
@@ -38,7 +38,7 @@ def link_cases() -> Iterator[Case]:
     yield _link("link-to-itself", lambda _: "link-to-itself.md", "broken-link")
     yield _link("link-to-nothing", lambda _: "nothing.md", "broken-link")
     yield _link("link-to-a-very-long-name", lambda _: "x" * 4_000, "broken-link")
-    yield _link("link-with-a-line-break", lambda _: "a\nb.md", "broken-link")
+    yield _link("link-with-a-line-break", lambda _: "no\nwhere.md", "broken-link")
     yield Case(
         "links-in-a-ring",
         _ring,
@@ -116,6 +116,17 @@ def _links_inside() -> Iterator[Case]:
         lambda place: place.link("core/everything", place.root),
         {"core/everything/.knowledge": "hidden"},
         alone=True,
+        kinds=(KNOWLEDGE,),
+    )
+    yield Case(
+        "link-to-the-whole-mapped-repository",
+        lambda place: place.link("core/everything", place.root),
+        {
+            "core/everything/docs/core": "listed-twice",
+            "core/everything/sage.yaml": "not-markdown",
+        },
+        alone=True,
+        kinds=(MAPPED,),
     )
 
 

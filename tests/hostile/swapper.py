@@ -1,6 +1,7 @@
 """Swaps files and folders for links out of the root and back, as quickly as it can.
 
-`python swapper.py ROOT OUTSIDE`: it ends when its input does, and leaves everything in place.
+`python swapper.py ROOT OUTSIDE FOLDER`, with the folder of the layers: it ends when its input
+does, and leaves everything in place.
 """
 
 import os
@@ -8,14 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
-# What is swapped, and what lies outside under the same name.
-TARGETS = (
-    ".knowledge/core/page.md",
-    ".knowledge/core/folder",
-    ".knowledge/practices",
-    ".knowledge/core/linked.md",
-    ".knowledge",
-)
+# What is swapped below the folder of the layers, and what lies outside under the same name.
+TARGETS = ("/core/page.md", "/core/folder", "/practices", "/core/linked.md", "")
 
 
 def swap(place: Path, away: Path, link: Path) -> None:
@@ -26,13 +21,13 @@ def swap(place: Path, away: Path, link: Path) -> None:
     os.rename(away, place)
 
 
-def prepare(root: Path, outside: Path) -> list[tuple[Path, Path, Path]]:
+def prepare(root: Path, outside: Path, folder: str) -> list[tuple[Path, Path, Path]]:
     """For each target: itself, where it is put aside, and the link that takes its place."""
     prepared = []
     for number, target in enumerate(TARGETS):
         link = root / f"link-{number}"
-        link.symlink_to(outside / target)
-        prepared.append((root / target, root / f"away-{number}", link))
+        link.symlink_to(outside / f"{folder}{target}")
+        prepared.append((root / f"{folder}{target}", root / f"away-{number}", link))
     return prepared
 
 
@@ -42,11 +37,11 @@ def wait_for_end(ended: threading.Event) -> None:
     ended.set()
 
 
-def run(root: Path, outside: Path) -> int:
+def run(root: Path, outside: Path, folder: str) -> int:
     """Swap until the input ends; how often."""
     ended = threading.Event()
     threading.Thread(target=wait_for_end, args=(ended,), daemon=True).start()
-    prepared, count = prepare(root, outside), 0
+    prepared, count = prepare(root, outside, folder), 0
     while not ended.is_set():
         swap(*prepared[count % len(prepared)])
         count += 1
@@ -54,4 +49,4 @@ def run(root: Path, outside: Path) -> int:
 
 
 if __name__ == "__main__":
-    print(run(Path(sys.argv[1]), Path(sys.argv[2])))
+    print(run(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

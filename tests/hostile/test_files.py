@@ -5,15 +5,17 @@ problem is among the first that `sage_info` names.
 """
 
 from collections.abc import Iterator
-from itertools import chain
+from pathlib import Path
 
 import pytest
 
 from sage.deadline import no_deadline
 from sage.documents.library import Library
 from sage.documents.problems import Problem
+from sage.knowledge import KnowledgeBase
+from sage.sanitize import clean
 from sage.settings import load_settings
-from tests.hostile.cases import Case, Place, batches
+from tests.hostile.cases import KNOWLEDGE, LONG, MAPPED, SOURCE, Case, Place, batches
 from tests.hostile.links import layer_cases, link_cases, special_cases, tree_cases
 from tests.hostile.markups import markup_cases
 from tests.hostile.matters import matter_cases
@@ -21,18 +23,12 @@ from tests.hostile.names import name_cases
 from tests.hostile.servers import Served, serving_http, serving_stdio
 from tests.hostile.texts import text_cases
 
-CASES = list(
-    chain(
-        link_cases(),
-        layer_cases(),
-        special_cases(),
-        tree_cases(),
-        name_cases(),
-        text_cases(),
-        markup_cases(),
-        matter_cases(),
-    )
-)
+BY_PLACE = [*link_cases(), *layer_cases(), *special_cases(), *tree_cases(), *name_cases()]
+BY_CONTENT = [*text_cases(), *markup_cases(), *matter_cases()]
+EVERY = [*BY_PLACE, *BY_CONTENT]
+
+
+CASES = [case for case in EVERY if KNOWLEDGE in case.kinds]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +70,7 @@ def test_bad_files_are_named_and_healthy_ones_served(
         for case in batch:
             case.build(place)
         problems = found_in(library)
-        expected = {f".knowledge/{path}": rule for c in batch for path, rule in c.problems.items()}
+        expected = {place.shown(path): rule for c in batch for path, rule in c.problems.items()}
         assert {problem.path: problem.rule for problem in problems} == expected
         named = [problem for problem in problems if problem.level != "note"]
         for server in servers:
@@ -97,6 +93,26 @@ def check(server: Served, batch: list[Case], named: list[Problem]) -> None:
         "first": [{"path": one.path, "what": one.message} for one in named],
     }
     assert info["status"] == ("degraded" if named else "healthy"), info["reasons"]
+
+
+@pytest.mark.parametrize("kind", [MAPPED, SOURCE])
+def test_mapped_folders_and_further_sources_are_as_safe(tmp_path: Path, kind: str) -> None:
+    place = Place.made_in(tmp_path, kind)
+    variables = {"SAGE_CACHE_DIR": str(tmp_path / "cache"), **place.environment}
+    knowledge = KnowledgeBase(load_settings({"root": place.served}, variables, place.served))
+    # What a page says is read alike wherever it lies: some of those are enough here.
+    cases = [case for case in (*BY_PLACE, *BY_CONTENT[:: 1 if LONG else 8]) if kind in case.kinds]
+    for batch in batches(cases):
+        for case in batch:
+            case.build(place)
+        expected = {place.shown(path): rule for c in batch for path, rule in c.problems.items()}
+        assert {one.path: one.rule for one in found_in(knowledge.library)} == expected
+        for case in batch:
+            for topic, says in case.served.items():
+                content = clean(knowledge.get("all", topic, max_tokens=1_000_000)["content"])
+                assert says in content, (case.name, content[:500])
+                assert case.hidden not in content, case.name
+        place.sweep()
 
 
 def test_everything_at_once_is_survived_from_the_start(

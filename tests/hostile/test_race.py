@@ -16,7 +16,7 @@ import pytest
 
 from tests.hostile import swapper
 from tests.hostile.calls import ordinary_requests
-from tests.hostile.cases import CANARY, SECONDS, Place
+from tests.hostile.cases import CANARY, KNOWLEDGE, MAPPED, SECONDS, SOURCE, Place
 from tests.hostile.servers import Served, serving_http, serving_stdio
 
 WORDS = ("page", "folder", "inner", "linked", "secret", "canary", "quokka")
@@ -26,18 +26,18 @@ def write_both(place: Place) -> None:
     """Pages inside, and the same names outside with the canary in them."""
     for name in ("core/page.md", "core/folder/inner.md", "practices/page.md", "core/real.md"):
         place.write(name, f"# Inside\n\nThe page {name} lies inside.\n")
-        secret = place.outside / ".knowledge" / name
+        secret = place.outside / place.folder / name
         secret.parent.mkdir(parents=True, exist_ok=True)
         secret.write_text(f"# Outside\n\n{CANARY}\n")
     place.link("core/linked.md", "real.md")
-    (place.outside / ".knowledge/core/linked.md").symlink_to("real.md")
+    (place.outside / place.folder / "core/linked.md").symlink_to("real.md")
 
 
 @contextmanager
 def swapping(place: Place) -> Iterator[list[int]]:
     """A process that swaps, and how often it did."""
     swaps: list[int] = []
-    words = [sys.executable, swapper.__file__, str(place.root), str(place.outside)]
+    words = [sys.executable, swapper.__file__, str(place.root), str(place.outside), place.folder]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield swaps
         swaps.append(int(process.communicate()[0]))
@@ -60,11 +60,20 @@ def requests() -> Iterator[tuple[str, dict[str, Any]]]:
             yield "resources/read", {"uri": f"knowledge://core/{word}"}
 
 
-@pytest.mark.parametrize("serving", [serving_stdio, serving_http], ids=["stdio", "http"])
-def test_no_swap_lets_a_byte_in_from_outside(tmp_path: Path, serving: Any) -> None:
-    place = Place.made_in(tmp_path)
+@pytest.mark.parametrize(
+    ("serving", "kind"),
+    [
+        (serving_stdio, KNOWLEDGE),
+        (serving_http, KNOWLEDGE),
+        (serving_stdio, MAPPED),
+        (serving_stdio, SOURCE),
+    ],
+    ids=["stdio", "http", "stdio-mapped", "stdio-source"],
+)
+def test_no_swap_lets_a_byte_in_from_outside(tmp_path: Path, serving: Any, kind: str) -> None:
+    place = Place.made_in(tmp_path, kind)
     write_both(place)
-    with serving(place.root, tmp_path / "cache") as server:
+    with serving(place.served, tmp_path / "cache", **place.environment) as server:
         with swapping(place) as swaps:
             asked, leaks = ask_for(server, SECONDS)
         assert not leaks

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile.calls import requests_with
-from tests.hostile.cases import CANARY, LONG, Place
+from tests.hostile.cases import CANARY, KINDS, LONG, Place
 from tests.hostile.links import link_cases
 from tests.hostile.payloads import payloads
 from tests.hostile.servers import Served, serving_http, serving_stdio
@@ -21,9 +21,9 @@ STRIDE = 1 if LONG else 10
 FOREIGN = (CANARY, "root:x:0", "SAGE_CACHE_DIR", "Traceback", "site-packages")
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    place = Place.made_in(tmp_path_factory.mktemp("traversal"))
+@pytest.fixture(scope="module", params=KINDS)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place.made_in(tmp_path_factory.mktemp("traversal"), request.param)
     for case in link_cases():
         if not case.alone:
             case.build(place)
@@ -33,7 +33,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
 @pytest.fixture(scope="module", params=[serving_stdio, serving_http], ids=["stdio", "http"])
 def server(request: pytest.FixtureRequest, place: Place) -> Iterator[Served]:
     cache = place.root.parent / "cache"
-    with request.param(place.root, cache, SAGE_NOTES_DRAFT_TOOL="true") as server:
+    variables = {"SAGE_NOTES_DRAFT_TOOL": "true", **place.environment}
+    with request.param(place.served, cache, **variables) as server:
         yield server
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests import httpkit, processes
 from tests.hostile.calls import ordinary_requests, requests_with
-from tests.hostile.cases import Place
+from tests.hostile.cases import KNOWLEDGE, MAPPED, SOURCE, Place
 from tests.hostile.links import link_cases, special_cases
 from tests.hostile.payloads import payloads
 from tests.hostile.servers import Served, serving_http, serving_stdio
@@ -34,24 +34,33 @@ BY_DESCRIPTOR = ("open", "os.listdir", "os.scandir", "os.chmod")
 Event = list[Any]
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(
+    params=[
+        (serving_stdio, KNOWLEDGE),
+        (serving_http, KNOWLEDGE),
+        (serving_stdio, MAPPED),
+        (serving_stdio, SOURCE),
+    ],
+    ids=["stdio", "http", "stdio-mapped", "stdio-source"],
+)
 def events(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Place, list[Event]]]:
     """A hostile base, and everything its server did while every kind of request was made."""
-    place = hostile_place(tmp_path)
+    serving, kind = request.param
+    place = hostile_place(tmp_path, kind)
     log = tmp_path / "events"
     record(monkeypatch, log)
-    serving = serving_stdio if request.param == "stdio" else serving_http
     # Also with what an operator must switch on.
-    with serving(place.root, tmp_path / "cache", SAGE_NOTES_DRAFT_TOOL="true") as server:
+    variables = {"SAGE_NOTES_DRAFT_TOOL": "true", **place.environment}
+    with serving(place.served, tmp_path / "cache", **variables) as server:
         ask_everything(server)
     yield place, [json.loads(line) for line in log.read_text().splitlines()]
     place.sweep()
 
 
-def hostile_place(folder: Path) -> Place:
-    place = Place.made_in(folder)
+def hostile_place(folder: Path, kind: str) -> Place:
+    place = Place.made_in(folder, kind)
     for case in (*link_cases(), *special_cases()):
         if not case.alone:
             case.build(place)
@@ -132,9 +141,10 @@ def may(place: Place, event: Event) -> bool:
     if name in BY_DESCRIPTOR and isinstance(given[0], int):
         return True  # it was opened before, and noted
     if name == "open" and not is_writing(given):
-        return is_below(given[0], place.root, cache, *installation()) or given[0] in SYSTEM
+        known = (place.root, place.served, cache, *installation())
+        return is_below(given[0], *known) or given[0] in SYSTEM
     if name in ("os.listdir", "os.scandir"):
-        listed = is_below(given[0], place.root, cache, *installation())
+        listed = is_below(given[0], place.root, place.served, cache, *installation())
         return listed or given[0] in (str(REPOSITORY), *sys.path)  # where Python looks for us
     if name in ("open", "os.mkdir", "os.rename", "os.remove", "os.chmod"):
         return is_below(given[0], cache) or is_named_beside_a_descriptor(name, given)
