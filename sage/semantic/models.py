@@ -83,7 +83,7 @@ def _granite() -> Model:
         return Granite()
 
     return Model(
-        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.55, 0.75, 0.88), False, load
+        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.50, 0.72, 0.84), False, load
     )
 
 
@@ -101,7 +101,7 @@ def _multilingual() -> Model:
     return Model(
         "multilingual",
         f"multilingual-{MULTILINGUAL.sha256[:12]}-1",
-        Bounds(0.15, 0.50, 0.75),
+        Bounds(0.10, 0.55, 0.75),
         True,
         load,
     )

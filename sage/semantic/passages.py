@@ -12,7 +12,8 @@ KEY_BYTES = 16
 
 
 def passages(entry: DocumentEntry, stored: StoredDocument) -> Iterator[str]:
-    """What each indexed section of a document says, under its title and headings."""
+    """What a document says of itself, then what each indexed section does under its headings."""
+    yield f"{entry.title}: {stored.summary}"[:MAX_CHARACTERS]
     for section in stored.sections:
         yield _passage(entry.title, section)
 

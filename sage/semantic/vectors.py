@@ -20,6 +20,8 @@ _MOST = 127
 _FIRST_ROOM = 1_024
 _CHUNK = 8_192
 """Rows that are compared at a time: more would not fit beside the rest in a core's memory."""
+_LESS_THAN_ALL = -2.0
+"""Below every cosine."""
 DIGITS = 3
 """Similarities are rounded to so many, so that no machine's arithmetic decides an order."""
 
@@ -29,7 +31,7 @@ class DocumentVectors(NamedTuple):
 
     stamp: Stamp
     keys: tuple[bytes, ...]
-    """One for each indexed section."""
+    """One for what the document says of itself, then one for each indexed section."""
 
 
 class Vectors:
@@ -85,9 +87,9 @@ class Vectors:
         rows: list[int] = []
         for slot, entry in enumerate(catalog.slots):
             known = self.documents.get(entry.path)
-            if known is None or known.stamp != entry.stamp or not known.keys:
+            if known is None or known.stamp != entry.stamp:
                 continue
-            if len(known.keys) == entry.indexed_sections and self._has(known.keys):
+            if len(known.keys) == 1 + entry.indexed_sections and self._has(known.keys):
                 slots.append(slot)
                 starts.append(len(rows))
                 rows += [self._rows[key] for key in known.keys]
@@ -134,10 +136,10 @@ class Table:
     @property
     def sections(self) -> int:
         """How many sections have a vector."""
-        return len(self._rows)
+        return len(self._rows) - len(self._slots)
 
     def similarities(self, vector: Matrix, bounds: Bounds) -> "Compared":
-        """How near every section is to a text of that vector."""
+        """How near everything here is to a text of that vector."""
         cosines = np.empty(len(self._numbers), np.float32)
         for at in range(0, len(cosines), _CHUNK):
             part = slice(at, at + _CHUNK)
@@ -145,20 +147,28 @@ class Table:
         cosines *= self._scales
         return Compared(self, np.round(cosines[self._rows], DIGITS), bounds)
 
-    def bests(self, cosines: Matrix) -> list[float]:
-        """The greatest of each document."""
-        if not self._slots:
-            return []
-        best: list[float] = np.maximum.reduceat(cosines, self._starts).tolist()
-        return best
+    def of_documents(self, cosines: Matrix) -> Matrix:
+        """How near each document is: the mean of the two nearest things that it says.
 
-    def near(self, at: int, cosines: Matrix) -> Near:
-        """The nearest section of the document at a place."""
-        first = int(self._starts[at])
+        One section alone is near by chance too often. Of a document that says one thing, that.
+        """
+        if not self._slots:
+            return np.empty(0, np.float32)
+        best: Matrix = np.maximum.reduceat(cosines, self._starts)
+        counts = np.diff(self._starts, append=len(cosines))
+        is_best = cosines == np.repeat(best, counts)
+        others = np.where(is_best, np.float32(_LESS_THAN_ALL), cosines)
+        second: Matrix = np.maximum.reduceat(others, self._starts)
+        alone = (np.add.reduceat(is_best, self._starts, dtype=np.int64) > 1) | (counts == 1)
+        mean: Matrix = np.round((best + np.where(alone, best, second)) / 2, DIGITS)
+        return mean
+
+    def near(self, at: int, similarity: float, cosines: Matrix) -> Near:
+        """The document at a place, and its nearest section."""
+        first = int(self._starts[at]) + 1
         last = int(self._starts[at + 1]) if at + 1 < len(self._starts) else len(cosines)
-        section = int(np.argmax(cosines[first:last]))
-        similarity = round(float(cosines[first + section]), DIGITS)
-        return Near(self._slots[at], section, similarity)
+        section = int(np.argmax(cosines[first:last])) if last > first else -1
+        return Near(self._slots[at], section, round(similarity, DIGITS))
 
     def place_of(self, slot: int) -> int | None:
         """Where a document stands here; None without vectors."""
@@ -170,31 +180,35 @@ class Table:
 
 
 class Compared:
-    """How near all sections are to one text."""
+    """How near all documents are to one text."""
 
     def __init__(self, table: Table, cosines: Matrix, bounds: Bounds) -> None:
         self._table = table
         self._cosines = cosines
+        self._of_documents: list[float] = table.of_documents(cosines).tolist()
         self.bounds = bounds
 
     def best(self, limit: int, allowed: Callable[[int], bool] | None) -> Sequence[Near]:
         """The nearest of the allowed documents, by falling similarity and rising path."""
-        bests = self._table.bests(self._cosines)
+        nearness = self._of_documents
         entries = self._table.catalog.slots
         found: list[tuple[float, str, int]] = []
         last = -2.0
-        for at in sorted(range(len(bests)), key=bests.__getitem__, reverse=True):
+        for at in sorted(range(len(nearness)), key=nearness.__getitem__, reverse=True):
             # Beyond the limit only those that are as near as the last: their paths decide.
-            if len(found) >= limit and bests[at] < last:
+            if len(found) >= limit and nearness[at] < last:
                 break
             slot = self._table.slot_at(at)
             if allowed is None or allowed(slot):
-                last = bests[at]
+                last = nearness[at]
                 found.append((-last, entries[slot].path, at))
         found.sort()
-        return [self._table.near(at, self._cosines) for _, _, at in found[:limit]]
+        return [self._near(at) for _, _, at in found[:limit]]
 
     def of(self, slot: int) -> Near | None:
         """One document; None while it has no vectors."""
         at = self._table.place_of(slot)
-        return None if at is None else self._table.near(at, self._cosines)
+        return None if at is None else self._near(at)
+
+    def _near(self, at: int) -> Near:
+        return self._table.near(at, self._of_documents[at], self._cosines)
