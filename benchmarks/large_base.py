@@ -91,14 +91,15 @@ class LargeBase:
         """From nothing: the first results, and until everything is indexed."""
         started = time.perf_counter()
         server = self._start()
-        first = ""
+        first = False
         while True:
             for query in QUERIES:
                 answer = server.answer("sage_search", {"query": query})
                 if not first and answer.get("results"):
-                    first = f"{time.perf_counter() - started:.1f} s"
+                    first = True
+                    wall, cpu = time.perf_counter() - started, server.cpu_seconds
                     said = "incomplete" if answer.get("complete") is False else "complete"
-                    print(f"first results after {first}, {said}", flush=True)
+                    print(f"first results after {wall:.1f} s, {cpu:.1f} CPU s, {said}", flush=True)
             info = server.answer("sage_info", {})
             if info["index"]["state"] == "ready" or time.perf_counter() - started > 1_800:
                 break

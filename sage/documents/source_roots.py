@@ -285,6 +285,7 @@ class WatchedWalk:
         self._lock = threading.Lock()
         self._watch = FolderWatch()
         self._walk: Walk | None = None
+        self._is_first = True
         self._until = 0.0
         self._since = 0
         self._tops: list[tuple[int, int]] = []
@@ -310,6 +311,8 @@ class WatchedWalk:
             tops = _identities(self._root, walk)
             if walk.seen < self._least or not _may_stand(walk) or not tops:
                 self._watch.stop()
+            elif self._is_first:
+                self._is_first = False  # a command looks once: nothing is gained for it
             elif not self._watch.covers(walk.folders):
                 self._watch.follow(self._root, walk.folders)
             elif self._watch.changes == since:

@@ -44,6 +44,8 @@ _PATIENCE_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
 _KEEP_AFTER = 20
 """Documents that may change before the index is written again; fewer wait for the end."""
+_MOST_IN_MEMORY = 64_000_000
+"""Bytes of segments that a long build holds; then they are kept, and read from the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,7 @@ class SearchEngine:
         self._unkept = 0
         self._missing = 0
         self._where = "memory"
+        self._may_write = True
         self._rebuilt = self._trouble = self._doubt = ""
 
     @property
@@ -282,6 +285,7 @@ class SearchEngine:
     ) -> None:
         first = self._index is None
         index = self._index or self._restored()
+        self._may_write = True
         if self._doubt:
             self._rebuilt, self._doubt = f"built again: {self._doubt}", ""
             first, index = True, Index()
@@ -315,7 +319,25 @@ class SearchEngine:
                 self._unkept += max(len(update.gone), len(described))
                 self._serve(index)
             update.applied()
+            if self._may_write and index.segments.memory_bytes > _MOST_IN_MEMORY:
+                self._keep_so_far(index)
             self._missing = len(update.pending) + len(update.unreached)
+
+    def _keep_so_far(self, index: Index) -> None:
+        """In the middle of a build: write what there is and go on with what the file holds.
+
+        A build that is killed later goes on from here.
+        """
+        packed = kept_index.contents_of(index)
+        with self._writing:
+            try:
+                kept_index.save(self._file, packed, self._made_for)
+                index.segments.replace(kept_index.reopened(self._file, packed, self._made_for))
+            except UntrustedIndex as reason:
+                self._where, self._trouble = "memory", f"not kept on disk: {reason}"
+        # Tried once more for every batch, it would take longer than the build.
+        self._may_write = index.segments.memory_bytes <= _MOST_IN_MEMORY
+        self._serve(index)
 
     def _serve(self, index: Index) -> None:
         searcher = self._searcher_of(index)

@@ -16,7 +16,14 @@ from sage import __version__
 from sage.documents import plain_text as prose
 from sage.search import analysis
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
-from sage.search.index_file import OTHER_VERSION, IndexFile, MemoryPart, Part, UntrustedIndex
+from sage.search.index_file import (
+    DAMAGED,
+    OTHER_VERSION,
+    IndexFile,
+    MemoryPart,
+    Part,
+    UntrustedIndex,
+)
 from sage.search.indexing import Described
 from sage.search.postings import PARTS, SegmentData
 from sage.search.segments import SegmentStore
@@ -24,9 +31,10 @@ from sage.search.vocabulary import stem_of
 
 FORMAT = 10
 """To be raised whenever what is indexed, or how, changes."""
-_TIERS = (64, 512, 4_096, 32_768)
+_TIERS = (64, 512, 4_096)
 _IN_TIER = 6
-"""So many segments of about one size are merged: an update stays cheap, a search too."""
+"""So many segments of about one size are merged: an update stays cheap, a search too. Larger ones
+stay as they are: to merge them takes hundreds of megabytes."""
 _MIN_DEAD_ROWS = 256
 
 
@@ -116,8 +124,7 @@ def save(file: IndexFile, contents: Contents, made_for: Mapping[str, Any]) -> in
         UntrustedIndex: it cannot be written safely.
     """
     data, segments = contents
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    parts: dict[str, Part] = {"catalog": MemoryPart(text.encode("utf-8", "surrogatepass"))}
+    parts: dict[str, Part] = {"catalog": MemoryPart(_as_bytes(data))}
     for number, segment in enumerate(segments):
         parts |= {f"{number}.{name}": segment.parts[name] for name in PARTS}
     return file.write({"made": _made(made_for)}, parts)
@@ -132,12 +139,23 @@ def reopened(
         UntrustedIndex: the file holds others by now.
     """
     saved, segments = contents
-    index = load(file, made_for)
-    same = index is not None and to_json(index.catalog) == saved["catalog"]
-    kept = index.segments.data if index is not None else []
-    if not same or [one.size_bytes for one in kept] != [one.size_bytes for one in segments]:
+    manifest, parts = file.read() or ({}, {})
+    kept = parts.get("catalog", MemoryPart(b""))
+    same = manifest.get("made") == _made(made_for) and kept.read(0, kept.size) == _as_bytes(saved)
+    if not same:
         return {}
-    return {id(old): new for old, new in zip(segments, kept, strict=True)}
+    try:
+        kept_segments = [SegmentData(_parts_of(parts, at)) for at in range(len(segments))]
+    except LookupError as error:
+        raise UntrustedIndex(DAMAGED) from error
+    if [one.size_bytes for one in kept_segments] != [one.size_bytes for one in segments]:
+        return {}
+    return {id(old): new for old, new in zip(segments, kept_segments, strict=True)}
+
+
+def _as_bytes(data: Mapping[str, Any]) -> bytes:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _parts_of(parts: Mapping[str, Part], number: int) -> dict[str, Part]:

@@ -216,6 +216,11 @@ class SegmentData:
         """What it takes, wherever it lies."""
         return sum(part.size for part in self.parts.values())
 
+    @property
+    def memory_bytes(self) -> int:
+        """What of it lies in memory."""
+        return sum(part.size for part in self.parts.values() if isinstance(part, MemoryPart))
+
     def terms(self, stem: str) -> list[Term]:
         """The forms of a stem."""
         start = (stem + SEPARATOR).encode("utf-8", "surrogatepass")

@@ -310,6 +310,11 @@ class SegmentStore:
     def size_bytes(self) -> int:
         return sum(data.size_bytes for data in self.data)
 
+    @property
+    def memory_bytes(self) -> int:
+        """What of them is in memory as a whole."""
+        return sum(data.memory_bytes for data in self.data)
+
     def change(self, deleted: Collection[int], added: Iterable[Row], merged: int = 0) -> None:
         """Delete rows by number and add others behind the last.
 

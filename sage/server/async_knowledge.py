@@ -35,6 +35,7 @@ from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.knowledge import KnowledgeBase
 from sage.reading import load_all
 from sage.sanitize import clean, clean_value
+from sage.server.process import give_back_memory
 from sage.server.prompts import TASK_PROMPT, all_prompts, budget_of, gathered, task_prompt
 from sage.server.resource_uris import ResourceUri
 from sage.server.schemas import check_arguments
@@ -313,6 +314,7 @@ class AsyncKnowledge:
 
     def _prepare(self, deadline: Deadline) -> None:
         self._knowledge.warm(deadline)
+        give_back_memory()
         if self._knowledge.meaning is not None:
             self._knowledge.meaning.start()
 

@@ -61,6 +61,17 @@ def keep_one_arena() -> bool:
     return change is not None and bool(change(_M_ARENA_MAX, 1))
 
 
+def give_back_memory() -> bool:
+    """Return what was freed to the system; whether the C library can.
+
+    After a build of 26,000 pages two thirds of the process was memory that nothing used.
+    """
+    if sys.platform != "linux":
+        return False
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim is not None and bool(trim(0))
+
+
 def raise_file_limit() -> None:
     """Ask for more open files: a connection is one, and many systems allow 1,024 unless asked."""
     try:

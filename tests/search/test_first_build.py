@@ -8,7 +8,9 @@ import pytest
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
-from sage.search import update
+from sage.search import engine, index_file, update
+from sage.search import index as kept_index
+from sage.search.index_file import UntrustedIndex
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -161,3 +163,41 @@ def test_wherever_time_runs_out_a_footer_that_appeared_is_found_nowhere(
     indexed.update(After())
     assert len(indexed.paths("zebra", limit=50)) == 12
     assert indexed.paths("lions") == []
+
+
+def test_a_long_build_holds_little_in_memory_and_goes_on_after_a_kill(
+    base: Base, indexed: IndexedBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MOST_IN_MEMORY", 2_000)
+    monkeypatch.setattr(index_file, "IN_MEMORY", 0)
+    stop = Stop(indexed, after=30)
+    thread = stop.build()
+    index = indexed.engine._index
+    assert index is not None
+    assert index.segments.memory_bytes <= 2_000 < index.segments.size_bytes
+    killed = IndexedBase(base)  # another process that finds what the first one wrote
+    killed.update()
+    assert 0 < len(killed.loaded) < COUNT
+    assert killed.engine.state.documents == COUNT
+    stop.go_on.set()
+    thread.join()
+    assert killed.search("number7").total == indexed.search("number7").total == 1
+
+
+def test_a_build_that_cannot_write_goes_on_in_memory(
+    indexed: IndexedBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_MOST_IN_MEMORY", 2_000)
+    tried: list[object] = []
+
+    def refuse(*_: object) -> int:
+        tried.append(1)
+        raise UntrustedIndex("the disk is full")
+
+    monkeypatch.setattr(kept_index, "save", refuse)
+    indexed.update()
+    indexed.engine.close()
+    assert len(tried) == 2  # once in the middle, once at the end
+    state = indexed.engine.state
+    assert (state.documents, state.where) == (COUNT, "memory")
+    assert "the disk is full" in state.message
