@@ -44,8 +44,7 @@ def _take(program: str, address: str) -> None:
         page.goto(address)
         for name, path in SCREENS.items():
             page.goto(origin + path)
-            page.wait_for_load_state("networkidle")
-            page.wait_for_function("document.querySelector('[data-again]') === null")
+            page.locator("[aria-busy], [data-again]").first.wait_for(state="detached")
             page.screenshot(path=FOLDER / f"{name}.png")
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=FOLDER / "dark.png")

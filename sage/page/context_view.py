@@ -74,7 +74,9 @@ class ContextView:
             asked=asked,
             task_types=self._knowledge.task_types,
             packs=packs,
+            least=_SMALLEST,
             most=max(_SLIDER_MOST, asked.budget),
+            greatest=MAX_BUDGET,
             bar=BAR,
         )
 

@@ -62,6 +62,8 @@ class Pages:
     def meant(self, text: str) -> Document | None:
         """The one page that somebody means by a topic, a path, a name or a title."""
         name = text.partition("#")[0].strip().strip("/")
+        if not name:
+            return None
         known = self.document(name) or self.document(self.topic_at(name) or "")
         if known is not None:
             return known

@@ -59,6 +59,7 @@ class ReadingView:
                 {"topic": one.topic, "title": one.title} for one in pages.beside(topic, _BESIDE)
             ],
             facts=list(_facts(document.meta)),
+            successor=pages.meant(document.meta.superseded_by or ""),
             overrides=pages.overrides.get(document.path, ()),
             tells_source=self._knowledge.has_sources,
             edit=_filled(urls.edit_url, document),

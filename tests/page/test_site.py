@@ -255,6 +255,11 @@ def test_reading_shows_outline_front_matter_and_who_links_here(site: Site) -> No
     assert re.search(r'Linked from</h2>\s*<ul><li><a href="/read/practices/retries"', html)
 
 
+def test_a_page_that_was_replaced_leads_to_the_one_that_replaces_it(site: Site) -> None:
+    _, html = ask(site, "/read/practices/old")
+    assert 'replaced by <a href="/read/practices/retries">Retries</a>' in html
+
+
 def test_related_pages_are_about_the_same(site: Site) -> None:
     _, html = ask(site, "/around/practices/retries")
     assert re.search(r'Related</h2>\s*<ul><li><a href="/read/practices/old"', html)
@@ -425,4 +430,7 @@ def test_every_answer_forbids_what_is_not_ours(site: Site) -> None:
 
 @pytest.mark.parametrize("number", ["", "x", "-1", "9" * 5000, "²", "1e3"])
 def test_a_budget_that_is_no_number_is_the_default(site: Site, number: str) -> None:
-    assert "4,000 tokens" in ask(site, "/context", budget=number)[1]
+    assert (
+        'name="budget" min="100" max="200000" value="4000"'
+        in ask(site, "/context", budget=number)[1]
+    )

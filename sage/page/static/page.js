@@ -40,20 +40,45 @@ function load(within) {
   });
 }
 
-// Until it is there again, what follows a page stays as it was. So does the choice by keys, unless
-// something else was asked.
+// What somebody chose, opened or wrote in a part stays when a newer one takes its place.
+function stateOf(target) {
+  const chosen = chosenIn(target);
+  const form = target.querySelector("[data-inline]");
+  const field = form && form.querySelector("[name=topic]");
+  return {
+    chosen: chosen && chosen.getAttribute("href"),
+    opened: [...target.querySelectorAll("article:has(.why-told) [data-why]")].map((one) => one.getAttribute("href")),
+    written: field ? field.value : "",
+    isAsked: Boolean(form && form.querySelector(".why-told")),
+    focus: target.contains(document.activeElement) ? document.activeElement.id : "",
+  };
+}
+
+function restore(target, state) {
+  target.querySelectorAll(".results h2 a").forEach((one) => {
+    if (one.getAttribute("href") === state.chosen) one.closest("li").classList.add("chosen");
+  });
+  target.querySelectorAll("[data-why]").forEach((one) => {
+    const address = one.getAttribute("href");
+    if (state.opened.includes(address)) explain(one.closest("article"), address);
+  });
+  const form = target.querySelector("[data-inline]");
+  if (form) form.querySelector("[name=topic]").value = state.written;
+  if (form && state.isAsked) explain(form, addressOf(form));
+  const focused = state.focus && document.getElementById(state.focus);
+  if (focused) focused.focus();
+}
+
+// Until it is there again, what follows a page stays as it was.
 function replace(target, html, isSame) {
   const loaded = new Map();
   target.querySelectorAll("[data-load]").forEach((one) => loaded.set(one.dataset.load, one.innerHTML));
-  const chosen = isSame ? chosenIn(target) : null;
-  const address = chosen && chosen.getAttribute("href");
+  const state = stateOf(target);
   target.innerHTML = html;
   target.querySelectorAll("[data-load]").forEach((one) => {
     if (loaded.has(one.dataset.load)) one.innerHTML = loaded.get(one.dataset.load);
   });
-  target.querySelectorAll(".results h2 a").forEach((one) => {
-    if (one.getAttribute("href") === address) one.closest("li").classList.add("chosen");
-  });
+  if (isSame) restore(target, state);
 }
 
 function chosenIn(target) {
@@ -65,6 +90,13 @@ function tell(within) {
   document.getElementById("told").textContent = words.join("; ");
 }
 
+// A part as a browser writes it, to be compared with what the page came with.
+function parsed(html) {
+  const part = document.createElement("template");
+  part.innerHTML = html;
+  return part.innerHTML.trim();
+}
+
 async function show(address, target) {
   const mine = ++latest;
   wanted = address;
@@ -74,8 +106,9 @@ async function show(address, target) {
   const isSame = address === location.pathname + location.search;
   if (!isSame) history.replaceState(null, "", address);
   // What did not change keeps its place, its focus and what was opened in it.
-  if (shown.get(target) !== html) {
-    shown.set(target, html);
+  const words = parsed(html);
+  if (shown.get(target) !== words) {
+    shown.set(target, words);
     replace(target, html, isSame);
     load(target);
     tell(target);
@@ -168,9 +201,10 @@ async function onSubmit(event) {
   await explain(event.target, addressOf(event.target));
 }
 
+// A number and its slider show the same.
 function onInput(event) {
-  const told = event.target.dataset.told;
-  if (told) document.getElementById(told).textContent = `${Number(event.target.value).toLocaleString("en")} tokens`;
+  const other = event.target.dataset.sets;
+  if (other) document.getElementById(other).value = event.target.value;
 }
 
 function watch(target) {
@@ -200,11 +234,12 @@ function mark() {
 }
 
 const live = document.querySelector("[data-live]");
+if (live) shown.set(live, live.innerHTML.trim());
 document.querySelectorAll("[data-follow]").forEach(follow);
 document.addEventListener("keydown", onKey);
 document.addEventListener("click", onClick);
 document.addEventListener("submit", onSubmit);
-document.addEventListener("input", onInput);
+document.addEventListener("input", onInput, true);
 load(document);
 mark();
 again(live);
