@@ -27,6 +27,8 @@ MAX_NAME = 90
 _SHINGLE = 5
 _MOTTO_BYTES = 120
 """Fewer words than this below a title are a motto, not knowledge."""
+_POINTER_BYTES = 240
+"""Fewer than this below the title of an index page only lead to the others."""
 
 _HEADING = re.compile(
     r" {0,3}#{1,6}(?![^\s])[^\r\n]*(?:\r\n?|\n|\Z)"
@@ -173,22 +175,22 @@ class Passage:
 
 
 def passages_of(document: Page, footers: Collection[str] = ()) -> tuple[Passage, ...]:
-    """The passages of a document in order; an index page has none.
+    """The passages of a document in order; of an index page, those that say something themselves.
 
     Args:
         footers: keys of the lines that end so many documents that they say nothing.
     """
-    if document.is_index:
-        return ()
     footers = {line for line in last_lines(document.body) if line_key(line) in footers}
     kept = [
         is_knowledge(section, document.text(section), _below_heading(document, section))
         for section in document.sections
     ]
     passages = [one for one in _passages(document, kept, footers) if _says_something(one)]
-    if len(passages) > 1 and _is_motto(passages[0]):
-        del passages[0]
-    return tuple(passages)
+    if document.is_index:
+        is_less = bool(passages) and _is_motto(passages[0], _POINTER_BYTES)
+    else:
+        is_less = len(passages) > 1 and _is_motto(passages[0], _MOTTO_BYTES)
+    return tuple(passages[is_less:])
 
 
 def trail_of(document: Page, section: Section) -> tuple[str, ...]:
@@ -249,9 +251,9 @@ def _says_something(passage: Passage) -> bool:
     return bool(re.search(r"[^\W_]", passage.document.body[passage.inner_start : passage.stop]))
 
 
-def _is_motto(passage: Passage) -> bool:
-    """Whether a passage is a line below the title and nothing else."""
-    is_short = passage.size_bytes - (passage.inner_start - passage.start) < _MOTTO_BYTES
+def _is_motto(passage: Passage, most_bytes: int) -> bool:
+    """Whether a passage is a line or two below the title and nothing else."""
+    is_short = passage.size_bytes - (passage.inner_start - passage.start) < most_bytes
     return is_short and len(passage.sections) == 1 and passage.sections[0].level < 2
 
 

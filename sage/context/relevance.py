@@ -140,6 +140,9 @@ SCOPE_WEIGHT = 1.0
 """What a page has whose author says that it belongs to the file at hand."""
 SURE_SCORE = 0.45
 """A best score below this says that nothing fits the task well."""
+HELD_SHARE = 0.5
+"""How much of a page's relevance hangs on what one section of it holds of the task: a title may
+share a common word with it, the rare ones stand together where it is about them."""
 LEAST_VALUE = 0.08
 """What is found more weakly than this is as good as not found."""
 PAGE_SHARE = 0.6
@@ -252,14 +255,18 @@ def _search(
 ) -> bool:
     """Add what is found for a text; returns whether some of it is about that text."""
     found, is_about_it = rank(text, FOUND_SECTIONS)
-    best = max(
-        (score for path, _, score in found if may_come(path) or path in successors), default=1.0
-    )
-    for path, position, score in found:
+    held: dict[str, float] = {}
+    for one in found:
+        held[one.path] = max(held.get(one.path, 0.0), one.held)
+    eligible = [one for one in found if may_come(one.path) or one.path in successors]
+    best = max((one.score for one in eligible), default=1.0)
+    most = max((held[one.path] for one in eligible), default=0.0) or 1.0
+    for one in found:
         # The square parts what fits from what only shares a word with the task.
-        value = weight * min(1.0, best / SURE_SCORE) * min(1.0, score / best) ** 2
+        value = weight * min(1.0, best / SURE_SCORE) * min(1.0, one.score / best) ** 2
+        value *= 1 - HELD_SHARE + HELD_SHARE * min(1.0, held[one.path] / most)
         if value >= LEAST_VALUE:
-            _add(relevance, path, position, value)
+            _add(relevance, one.path, one.ordinal, value)
     return is_about_it
 
 

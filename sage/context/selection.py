@@ -216,10 +216,10 @@ class Selector:
         pages = [
             (self._scorer.page(entry), entry)
             for entry in self._known.ordered
-            if not entry.is_index and not self._scorer.why_not(entry) and not self._is_core(entry)
+            if not self._scorer.why_not(entry) and not self._is_core(entry)
         ]
         meant = [(fit, entry) for fit, entry in pages if fit.is_meant]
-        meant.sort(key=lambda page: (-page[0].value, page[1].path))
+        meant.sort(key=lambda page: (page[1].is_index, -page[0].value, page[1].path))
         wanted: list[Candidate] = []
         tokens = 0
         for _, entry in meant:

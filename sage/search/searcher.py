@@ -62,6 +62,8 @@ class RankedSection(NamedTuple):
     ordinal: int
     """Its place in the document's sections."""
     score: float
+    held: float = 1.0
+    """How much of what was asked it holds itself, by rarity; a score also counts its page's."""
 
 
 class RankedSections(NamedTuple):
@@ -188,6 +190,7 @@ class Searcher:
                 slots[slot].path,
                 self.document(slot).sections[place].ordinal,
                 shown_score(strength, asked.possible),
+                self._held(asked, slot, place, fused),
             )
             for strength, slot, place in strengths[:limit]
         ]
@@ -336,6 +339,19 @@ class Searcher:
             known = strengths.get(part.section, 0.0)
             strengths[part.section] = max(known, ranked.strength)
         return strengths
+
+    def _held(self, asked: InterpretedQuery, slot: int, place: int, fused: Fused) -> float:
+        """The share of what was asked, by rarity, that a section holds in its words or means."""
+        part = fused.parts.get(slot)
+        if part is not None and part.section == place:
+            return 1.0
+        row = self.catalog.first_rows[slot] + 1 + place
+        held = sum(
+            self.ranker.rarity_of(concept) * concept.weight
+            for concept in asked.concepts
+            if concept.weight > JOINED and self.ranker.matches(concept).is_in(row)
+        )
+        return held / asked.possible if asked.possible else 0.0
 
     def suggest(self, words: Sequence[str]) -> list[str]:
         """Words of the index that look like some that are not in it."""

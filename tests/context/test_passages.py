@@ -52,6 +52,13 @@ def test_pages_that_list_others_have_no_passages() -> None:
     assert texts(f"# A\n\n{toc}## B\n\n{prose(40)}\n") == [f"## B\n\n{prose(40)}"]
 
 
+def test_an_index_page_has_passages_where_it_says_something_itself() -> None:
+    text = f"# A\n\nSee the pages.\n\n- [B](b.md)\n\n## Rules\n\n{prose(400)}\n"
+    assert texts(text, "guidelines/git/README.md") == [f"## Rules\n\n{prose(400)}"]
+    rules = f"# A\n\n{prose(60)}"
+    assert texts(rules, "guidelines/git/README.md") == [rules]
+
+
 def test_a_motto_below_the_title_is_no_passage_of_its_own() -> None:
     assert len(texts(f"# A\n\n> Motto\n\n## B\n\n{prose(400)}\n")) == 1
     assert texts("# A\n\n> All there is\n\n## Related\n\n- [b](b.md)\n") == [

@@ -5,6 +5,7 @@ import pytest
 from sage.context.passages import passages_of
 from sage.context.relevance import (
     FIRST_SHARE,
+    HELD_SHARE,
     INTRODUCTION_SHARE,
     LINKED_SHARE,
     PAGE_SHARE,
@@ -12,7 +13,7 @@ from sage.context.relevance import (
     find_relevance,
     words_in,
 )
-from sage.search.searcher import RankedSections
+from sage.search.searcher import RankedSection, RankedSections
 from tests.contexts import document, finding, nothing, prose
 
 PAGE = document(
@@ -62,6 +63,17 @@ def test_a_page_shares_its_relevance_among_its_sections() -> None:
     assert first[1:] == [FIRST_SHARE, 1.0]
     last = of(relevance(("a", 0, 0.7), ("a", 1, 0.9)))
     assert last[1:] == [1.0, PAGE_SHARE]
+
+
+def test_a_page_counts_by_what_one_section_holds_of_the_task() -> None:
+    sections = [RankedSection(NEW, 0, 0.8, 0.9), RankedSection(PAGE.path, 1, 0.8, 0.3)]
+
+    def rank(_text: str, _limit: int) -> RankedSections:
+        return RankedSections(sections, is_about_it=True)
+
+    made = find_relevance(["task"], "", "", rank, bool, {}, {})
+    assert made is not None
+    assert made.pages == pytest.approx({NEW: 1.0, PAGE.path: 1 - HELD_SHARE * (1 - 0.3 / 0.9)})
 
 
 def test_a_page_of_many_subjects_does_not_come_whole() -> None:

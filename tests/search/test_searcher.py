@@ -51,6 +51,13 @@ def test_sections_of_one_document_are_ranked_apart(searcher: Searcher) -> None:
     assert [one.score for one in ranked] == sorted((one.score for one in ranked), reverse=True)
 
 
+def test_a_section_says_how_much_of_the_question_it_holds_itself(searcher: Searcher) -> None:
+    ranked = searcher.rank_sections("retry backoff", limit=10, deadline=Deadline()).sections
+    held = {(one.path[-4:], one.ordinal): one.held for one in ranked}
+    assert held["a.md", 0] == pytest.approx(1.0)
+    assert 0 < held["a.md", 1] == held["b.md", 0] < 0.5
+
+
 def test_a_filter_alone_lists_what_passes_it_by_path(searcher: Searcher) -> None:
     found = searcher.search("layer:core", limit=2, deadline=Deadline())
     assert [result.path for result in found.sections] == [
