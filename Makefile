@@ -16,7 +16,7 @@ CREATE := $(PYTHON) -m venv $(VENV)
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
 endif
 
-.PHONY: help install serve page test semantic lint format docs pictures site check bench fuzz soak build bundle clean
+.PHONY: help install serve page test semantic lint format docs pictures site check bench fuzz hostile soak build bundle clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ bench: $(STAMP) ## Measure speed and quality side by side
 
 fuzz: $(STAMP) ## Try INPUTS (1000000) mutations of pages and queries; SEED (1) makes others
 	@$(BIN)/python -m tests.fuzzing --inputs $(or $(INPUTS),1000000) --seed $(or $(SEED),1)
+
+hostile: $(STAMP) ## Try every command over REPOSITORIES (500) hostile repositories, from FIRST (0) on
+	@$(BIN)/python -m tests.hostile --repositories $(or $(REPOSITORIES),500) --first $(or $(FIRST),0)
 
 soak: $(STAMP) ## Call and edit for MINUTES (15) over TRANSPORT (http); report in build/soak/
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),15) --transport $(or $(TRANSPORT),http)

@@ -136,7 +136,7 @@ def find_repository(root: Path) -> Repository | None:
     """The repository that a folder lies in; None when there is none or it has no history to read.
 
     Only a `.git` is looked for, in the folder and above it: a repository that was committed into
-    another one as plain files is none.
+    another one as plain files is none, and a `.git` file counts only where git itself put it.
     """
     for top in (root, *root.parents):
         if os.path.lexists(top / ".git"):
@@ -169,13 +169,34 @@ def _git_dir(path: Path) -> Path:
     prefix, _, target = _read(path, _SMALL_BYTES).decode().strip().partition(": ")
     if prefix != "gitdir" or not target:
         raise ValueError("not a file of git's")
-    return path.parent / target
+    own = Path(os.path.realpath(path.parent / target))
+    if not _belongs(own, path):
+        raise ValueError("the history of another repository")
+    return own
+
+
+def _belongs(own: Path, path: Path) -> bool:
+    """Whether a folder of git's says itself that it is that of a `.git` file.
+
+    Anybody can write a file that names the repository of somebody else.
+    """
+    with suppress(FileNotFoundError):
+        back = own / _read(own / "gitdir", _SMALL_BYTES).decode().strip()
+        return os.path.realpath(back) == os.path.realpath(path)
+    above = path.parent.parents
+    return any(own.is_relative_to(Path(os.path.realpath(one / ".git/modules"))) for one in above)
 
 
 def _common_dir(own: Path) -> Path:
-    with suppress(FileNotFoundError):
-        return own / _read(own / "commondir", _SMALL_BYTES).decode().strip()
-    return own
+    """What the worktrees of a repository share; it holds them, so that none names another's."""
+    try:
+        text = _read(own / "commondir", _SMALL_BYTES).decode().strip()
+    except FileNotFoundError:
+        return own
+    common = Path(os.path.realpath(own / text))
+    if Path(os.path.realpath(own)).parent != common / "worktrees":
+        raise ValueError("the history of another repository")
+    return common
 
 
 def _resolved(own: Path, common: Path) -> str | None:

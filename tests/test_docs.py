@@ -99,3 +99,17 @@ def test_every_journey_of_the_architecture_leads_through_files_that_exist() -> N
         for shown, link in re.findall(r"\[`([\w/]+)`\]\(([^)]+)\)", journey):
             assert (page.parent / link).is_file(), link
             assert link == f"../sage/{shown}.py"
+
+
+def test_every_test_that_security_names_exists() -> None:
+    """A way in that is said to be closed has a test of that name, in that file."""
+    text = (FOLDER / "security.md").read_text("utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(named) > 40
+    root = FOLDER.parent
+    missing = [
+        f"{file}::{test}"
+        for file, test in named
+        if f"\ndef {test}(" not in (root / file).read_text("utf-8")
+    ]
+    assert missing == []

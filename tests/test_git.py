@@ -79,7 +79,16 @@ def sha256(root: Path) -> Path:
     return repository(root, None, "--object-format=sha256")
 
 
-@pytest.mark.parametrize("build", [repository, detached, packed, worktree, shallow, sha256])
+def submodule(root: Path) -> Path:
+    main, other = repository(root / "main"), repository(root / "other")
+    allow = ("-c", "protocol.file.allow=always")
+    git(main, *allow, "submodule", "--quiet", "add", str(other), "inner")
+    return main / "inner"
+
+
+@pytest.mark.parametrize(
+    "build", [repository, detached, packed, worktree, shallow, sha256, submodule]
+)
 def test_every_ordinary_kind_of_repository_is_read(tmp_path: Path, build: object) -> None:
     root = build(tmp_path)  # type: ignore[operator]
     dates = opened(root).last_commits(".knowledge", [PAGE])
@@ -125,6 +134,24 @@ def test_a_check_of_a_hostile_repository_starts_git_and_nothing_else(
 def test_a_repository_committed_as_plain_files_is_none(tmp_path: Path) -> None:
     HOSTILE["committed-bare"](tmp_path, tmp_path / "canary")
     assert find_repository(tmp_path) is None
+
+
+@pytest.mark.parametrize("way", ["file", "worktree", "common", "back"])
+def test_the_history_of_another_repository_is_not_read(tmp_path: Path, way: str) -> None:
+    theirs, mine = repository(tmp_path / "theirs"), repository(tmp_path / "mine")
+    folder = mine / ".git"
+    if way == "common":
+        (folder / "commondir").write_text(f"{theirs}/.git\n")
+    else:
+        folder = folder.rename(mine / "kept")
+        named = theirs / ".git" if way == "file" else folder
+        (mine / ".git").write_text(f"gitdir: {named}\n")
+    if way == "worktree":  # it says that it is ours, and leads on
+        (folder / "gitdir").write_text(f"{mine}/.git\n")
+        (folder / "commondir").write_text(f"{theirs}/.git\n")
+    if way == "back":
+        (folder / "gitdir").write_text(f"{theirs}/.git\n")
+    assert find_repository(mine) is None
 
 
 def test_borrowed_objects_are_not_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ until its answer may be held, and is cancelled when its client goes.
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,10 +14,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from sage.http import mcp_endpoint
 from sage.http.errors import closing
-from sage.http.fair_queue import FairQueue
+from sage.http.fair_queue import FairQueue, Shares
 from sage.http.limits import HeldBytes, Holding, Limits, oversized_answer
 from sage.http.metrics import gauge
 from sage.http.request import HttpRequest
+from sage.server.async_knowledge import charge
 from sage.server.tools import INFO
 
 T = TypeVar("T")
@@ -65,8 +67,9 @@ class CallRunner:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._answers = HeldBytes(max(limits.held_bytes, limits.answer_bytes), limits.caller_bytes)
-        self._calls = FairQueue(limits.running, limits.waiting, limits.wait_seconds)
-        self._quick = FairQueue(limits.running, limits.waiting, limits.wait_seconds)
+        places, shares = (limits.running, limits.waiting, limits.wait_seconds), Shares()
+        self._calls = FairQueue(*places, shares=shares)
+        self._quick = FairQueue(*places, shares=shares)
         self._streams = Streams(limits)
         self._closing = asyncio.Event()
 
@@ -120,7 +123,12 @@ class CallRunner:
         """What MCP answers, once there is a place for the call and then room for its answer."""
         queue = self._calls if call.is_heavy else self._quick
         async with queue.place(request.caller) as place:
+            charge.set(place.charge)
+            started = time.thread_time()
             answer = await _collected(app, request.scope, _Replay(call.body))
+            if not call.is_heavy:
+                # It is answered in the loop, mostly in one go.
+                place.charge(time.thread_time() - started)
             if len(answer.body) > self._limits.answer_bytes:
                 shorter = oversized_answer(call.message.id, bool(call.message.tool), self._limits)
                 answer = Answer(200, [(b"content-type", b"application/json")], shorter)

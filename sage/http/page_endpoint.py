@@ -5,6 +5,7 @@ made by `sage.page`; here they are only asked for and sent.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from sage.http.request import HttpRequest
 from sage.http.token_file import Grant
 from sage.knowledge import KnowledgeBase
 from sage.page.site import PageRequest, PageResponse, Site, Templates, message_page, sign_in_page
+from sage.server.async_knowledge import charge
 
 T = TypeVar("T")
 
@@ -138,13 +140,20 @@ def page_app(site: Site) -> ASGIApp:
     async def answer(scope: Scope, _: Receive, send: Send) -> None:
         query = _fields(scope.get("query_string", b""))
         asked = PageRequest(scope["path"], query)
-        response = await _to_its_end(asyncio.to_thread(site.answer, asked))
+        response, cpu_seconds = await _to_its_end(asyncio.to_thread(_measured, site, asked))
+        charge.get()(cpu_seconds)
         headers = {"content-type": response.content_type, **response.all_headers}
         raw = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": response.status, "headers": raw})
         await send({"type": "http.response.body", "body": response.body})
 
     return answer
+
+
+def _measured(site: Site, asked: PageRequest) -> tuple[PageResponse, float]:
+    """A page, and the processor time that it took."""
+    started = time.thread_time()
+    return site.answer(asked), time.thread_time() - started
 
 
 async def _to_its_end(work: Awaitable[T]) -> T:

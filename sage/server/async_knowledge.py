@@ -13,6 +13,7 @@ import json
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
     from sage.server.skills import PageSkill
 
 T = TypeVar("T")
+
+# Told in the loop how much processor time a thread used for the running request.
+charge: contextvars.ContextVar[Callable[[float], None]] = contextvars.ContextVar(
+    "sage_charge", default=lambda _: None
+)
 
 # Work that checks its deadline answers with what it has; only work that is stuck needs longer.
 GRACE_SECONDS = 0.25
@@ -108,6 +114,8 @@ class _Job:
         self._context = contextvars.copy_context()
         self._outcome: Any = None
         self._error: Exception | None = None
+        self._charge = charge.get()
+        self._cpu_seconds = 0.0
         self._loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[Any] = self._loop.create_future()
 
@@ -115,6 +123,7 @@ class _Job:
         """Do the work in this thread, unless nobody waits any more."""
         if self.answer.done():
             return
+        started = time.thread_time()
         try:
             self._outcome = self._context.run(self._work, self._deadline)
         except Exception as error:
@@ -122,6 +131,7 @@ class _Job:
         except BaseException as error:
             # A Rust panic or a SystemExit inside one call must not end the server.
             self._error = RuntimeError(f"{type(error).__name__} in a call: {error}")
+        self._cpu_seconds = time.thread_time() - started
 
     def deliver(self) -> None:
         """Hand the outcome to whoever awaits it."""
@@ -130,6 +140,7 @@ class _Job:
             self._loop.call_soon_threadsafe(self._settle)
 
     def _settle(self) -> None:
+        self._charge(self._cpu_seconds)
         if self.answer.done():
             return
         if self._error is None:

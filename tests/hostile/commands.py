@@ -39,6 +39,8 @@ def run(words: list[str], root: str) -> tuple[object, str]:
             send_events(words[1:], root)
         elif words[0] == "page":
             look_at_pages(root)
+        elif words[0] == "serve":
+            ask_a_server(root)
         else:
             run_command([*words, "--root", root])
     except SystemExit as ended:
@@ -84,6 +86,43 @@ def look_at_pages(root: str) -> None:
     for address in ADDRESSES:
         path, _, query = address.partition("?")
         site.answer(PageRequest(path, parse_qs(query)))
+    knowledge.close()
+
+
+def ask_a_server(root: str) -> None:
+    """What a server answers its client with, in this process: every tool, resource and prompt."""
+    import asyncio
+
+    from sage.errors import SageError
+    from sage.knowledge import open_knowledge
+    from sage.server.async_knowledge import AsyncKnowledge
+    from sage.server.resource_uris import ResourceUri
+    from sage.settings import load_settings
+
+    knowledge = open_knowledge(load_settings({"root": root}, dict(os.environ), Path(root)))
+    server = AsyncKnowledge(knowledge)
+    topic = "../../outside/secret"
+
+    async def ask() -> None:
+        for work in (
+            server.call("sage_info", {}),
+            server.call("sage_search", {"query": "quokka", "layer": "all"}),
+            server.call("sage_get_knowledge", {"layer": "all", "topic": topic}),
+            server.call("sage_get_context", {"task_type": "coding", "task": topic}),
+            server.read(ResourceUri("core", "healthy")),
+            server.read(ResourceUri("all", topic)),
+            server.read(ResourceUri("core", "healthy", is_related=True)),
+            server.page(0, 50),
+            server.skills(0, 50),
+            server.skill("skill://../../outside/SKILL.md"),
+            *(server.prompt(name, {"context": topic}) for name in server.prompts),
+            server.suggestions("topic", "core"),
+        ):
+            with contextlib.suppress(SageError):
+                await work
+
+    asyncio.run(ask())
+    server.close()
     knowledge.close()
 
 

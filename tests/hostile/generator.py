@@ -4,6 +4,7 @@ A repository has a git history that wants to run a program, files for agents and
 outside or start something, settings that are wrong or greedy, and pages of every bad kind.
 """
 
+import contextlib
 import json
 import random
 from collections.abc import Callable
@@ -33,12 +34,20 @@ AGENT_FILES = (
     *(".cursor/rules", ".gemini/settings.json", ".codex/config.toml", ".codex/hooks.json"),
     *(".agents/skills", ".github/copilot-instructions.md", ".github/instructions", "sage.yaml"),
 )
+_KEPT = "  practices: ['.knowledge/practices']\n"
 MAPPINGS = (
-    "layers:\n  core: [docs, 'docs/**/*.md']\n  practices: ['.knowledge/practices']\n",
-    "layers:\n  core: ['linked']\n  practices: ['../outside', '/etc']\n",
-    "layers:\n  core: ['**/*.md', '.']\n  practices: ['.git/**', '.github']\n",
+    f"layers:\n  core: [docs, 'docs/**/*.md']\n{_KEPT}",
+    f"layers:\n  core: ['linked', '.knowledge/core', 'linked/*.md']\n{_KEPT}",
+    f"layers:\n  core: ['**/*.md', '.']\n{_KEPT}",
+    "sources: {docs: docs, far: linked, deep: linked/more, inner: docs/a}\n",
+    "sources: {docs: {path: docs, layers: {core: ['a/**']}}, far: {path: linked}}\n",
+    "sources: {far: linked, kept: .knowledge, absent: nowhere}\nnotes: {folder: ../../outside}\n",
+    "notes: {layer: core, folder: linked}\npage: {edit_url: 'https://x.test/{path}'}\n",
+    "hooks: {budget_tokens: 10000}\ncontext: {language: '../../outside'}\n",
+    "search: {semantic: 'off', model: granite}\ncheck: {ignore: [secret, instruction]}\n",
 )
-"""Settings at the root that let layers lie elsewhere in the repository."""
+"""Settings at the root: layers and sources elsewhere in the repository, and every newer setting."""
+_REFUSED_SHARE = 0.1
 _CASES_EACH = 3
 
 
@@ -56,30 +65,36 @@ def plant(number: int, folder: Path) -> Place:
     for cases in KINDS:
         known: list[Case] = list(cases())  # type: ignore[call-overload]
         for case in chance.sample(known, min(_CASES_EACH, len(known))):
+            # Two cases may want one place, such as a folder where another put a file.
             if not case.alone:
-                case.build(place)
+                with contextlib.suppress(FileExistsError, NotADirectoryError):
+                    case.build(place)
     _plant_settings(place, chance)
-    _plant_mapped(place, chance)
+    _plant_mapped(place)
     for path in chance.sample(AGENT_FILES, 6):
         _plant_agent_file(place, path, canary, chance)
     return place
 
 
 def _plant_settings(place: Place, chance: random.Random) -> None:
-    text = chance.choice(["", "", ACCEPTED, chance.choice(list(REFUSED.values()))])
-    if text:
-        place.write("sage.yaml", text)
+    """Settings of a repository: where they are refused, every command ends there and tries no more,
+    so most have odd ones or none."""
+    kind = chance.random()
+    if kind < _REFUSED_SHARE:
+        place.write("sage.yaml", chance.choice(list(REFUSED.values())))
+    elif kind < 0.4:
+        place.write("sage.yaml", ACCEPTED)
+    elif kind < 0.6:
+        place.write_beside("sage.yaml", chance.choice(MAPPINGS))
     if chance.random() < 0.3:
         place.write("eval.yaml", chance.choice(list(GOLDEN.values())))
 
 
-def _plant_mapped(place: Place, chance: random.Random) -> None:
-    """Folders that layers could be mapped to, one of them a link, and sometimes a mapping."""
+def _plant_mapped(place: Place) -> None:
+    """Folders that layers could be mapped to and sources could be named, one of them a link."""
     place.write_beside("docs/guide.md", "# Guide\n\nThe quokka says <!-- sage:export:begin -->\n")
     place.write_beside("docs/a/b/c.md", '---\nid: "../../x"\nstatus: draft\n---\n# C\n\nAxolotl.\n')
     (place.root / "linked").symlink_to(place.outside)
-    if chance.random() < 0.4:
-        place.write_beside("sage.yaml", chance.choice(MAPPINGS))
 
 
 def _plant_agent_file(place: Place, path: str, canary: Path, chance: random.Random) -> None:

@@ -1,149 +1,27 @@
 """Every command over hostile repositories: nothing is started, nothing outside is written.
 
-SAGE_HOSTILE_REPOSITORIES=500 makes that many; a few are made in each run.
+A few are made in each run; `python -m tests.hostile --repositories 500` makes that many.
 """
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+import typer
 
-from tests.hostile.generator import plant
+from sage.cli.main import app
+from tests.hostile.repositories import COMMANDS, misled
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="SKIPPED: only Linux tells where an open file really lies"
 )
 
-NUMBERS = range(int(os.environ.get("SAGE_HOSTILE_REPOSITORIES", "6")))
-DRIVER = Path(__file__).with_name("commands.py")
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-COMMANDS = [
-    ["info", "--json"],
-    ["search", "quokka"],
-    ["search", "--json", "(a+)+$ axolotl"],
-    ["get", "core"],
-    ["get", "--json", "practices", "whole"],
-    ["context", "coding", "--task", "rinse the axolotl"],
-    ["context", "debugging", "--json", "--explain"],
-    ["check", "--level", "note"],
-    ["check", "--format", "sarif"],
-    ["check", "--json"],
-    ["eval"],
-    ["ls", "--json"],
-    ["scope", "src/a.py", "../outside/secret.md"],
-    ["related", "core/healthy"],
-    ["duplicates", "--json"],
-    ["stats"],
-    ["care", "--json", "--log", ".knowledge/core/healthy.md"],
-    ["tags", "suggest", "core/healthy"],
-    ["usage", "--log", ".knowledge/core/healthy.md"],
-    ["page"],
-    ["hook", "--host", "claude-code"],
-    ["hook", "--host", "cursor"],
-    ["doctor", "--json"],
-    ["export", "--check", "agents", "claude"],
-    ["init", "--from", "."],
-    ["note", "The quokka and the axolotl rinse twice.", "--yes", "--title", "../../outside/x"],
-    ["note", "Another quokka.", "--yes", "--type", "gotcha", "--file", "../**"],
-    ["accept", "core/healthy"],
-    ["resolve", "practices/whole", "--reason", "--- \n over"],
-    ["supersede", "core/healthy", "practices/whole"],
-    ["export", "agents", "claude", "cursor", "copilot", "skills"],
-    ["export", "skills", "--folder", ".claude/skills"],
-    ["install", "claude-code", "--hooks", "--write", "--scope", "project"],
-    ["install", "codex", "--hooks", "--write", "--scope", "project"],
-    ["install", "cursor", "--hooks", "--write", "--scope", "project"],
-    ["install", "claude-code", "--write"],
-    ["install", "gemini", "--write", "--shared"],
-    ["install", "cursor", "--write"],
-    ["install", "vscode", "--write"],
-    ["uninstall", "claude-code", "--write"],
-    ["uninstall", "cursor", "--write"],
-    ["uninstall", "claude-code", "--write", "--scope", "project"],
-    ["init", "--agents"],
-    ["init", "--from", ".", "--write"],
-]
-"""Those that write come last: what they leave must not help the others."""
-CODES = {0, 1, 2, 3, 4}
-MOST_SECONDS = 90.0
-STARTS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system", "os.fork", "pty.spawn")
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate")
 
-
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", range(6))
 def test_no_command_is_misled_by_a_hostile_repository(number: int, tmp_path: Path) -> None:
-    place = plant(number, tmp_path)
-    mine = tmp_path / "mine"
-    for name in ("home", "cache", "config", "temporary"):
-        (mine / name).mkdir(parents=True)
-    before = outside_of(tmp_path)
-    log, report = mine / "events", mine / "report"
-    ended = subprocess.run(
-        [sys.executable, "-P", str(DRIVER), str(log), str(report), str(place.root)],
-        cwd=place.root,
-        env=surroundings(mine),
-        input=json.dumps(COMMANDS),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    lines = [json.loads(line) for line in report.read_text().splitlines()]
-    assert len(lines) == len(COMMANDS)
-    for command, code, seconds, trace in lines:
-        assert code in CODES, (command, trace)
-        assert seconds < MOST_SECONDS, command
-    events = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [one for one in events if one[0] in STARTS and not is_expected(one)] == []
-    assert written_outside(events, (place.root, mine)) == []
-    assert not (tmp_path / "canary").exists()
-    assert outside_of(tmp_path) == before
-    place.sweep()
+    assert misled(number, tmp_path) == []
 
 
-def surroundings(mine: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": str(mine / "home"),
-        "TMPDIR": str(mine / "temporary"),
-        "SAGE_CACHE_DIR": str(mine / "cache"),
-        "XDG_CONFIG_HOME": str(mine / "config"),
-    }
-
-
-def is_expected(event: list[Any]) -> bool:
-    """Whether what is started is git, or this program itself."""
-    words = [str(word) for word in event[2]] if isinstance(event[2], list) else [str(event[2])]
-    if Path(words[0]).name == "git":
-        return True
-    return words[0] == sys.executable and "sage" in words
-
-
-def written_outside(events: list[list[Any]], allowed: tuple[Path, ...]) -> list[list[Any]]:
-    """What was opened for writing or changed by its whole path outside of some folders."""
-    found = []
-    for event in events:
-        name, path = event[0], str(event[1])
-        flags = event[3] if name == "open" and isinstance(event[3], int) else 0
-        if not (flags & WRITING or name in CHANGES) or not path.startswith("/"):
-            continue
-        if path != os.devnull and not any(Path(path).is_relative_to(one) for one in allowed):
-            found.append(event)
-    return found
-
-
-def outside_of(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file beside the repository, with what changes when it is written."""
-    return {
-        str(path): (path.lstat().st_mtime_ns, path.lstat().st_size)
-        for top in folder.iterdir()
-        if top.name not in ("repository", "mine")
-        for path in [top, *top.rglob("*")]
-        if path.is_file()
-    }
+def test_every_command_is_tried() -> None:
+    known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert known - {words[0] for words in COMMANDS} == set()

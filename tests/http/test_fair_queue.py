@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sage.http.errors import Refused
-from sage.http.fair_queue import ACTIVE_SECONDS, FairQueue
+from sage.http.fair_queue import ACTIVE_SECONDS, OWED_SECONDS, FairQueue, Shares
 from tests.conftest import Clock
 from tests.processes import PATIENCE_SECONDS
 
@@ -21,7 +21,7 @@ class Runs:
         self.begun: list[str] = []
 
     async def call(self, name: str) -> None:
-        async with self._queue.place(name[0]):
+        async with self._queue.place(name if name.isalpha() else name[0]):
             self.begun.append(name)
             await self._end.wait()
 
@@ -211,5 +211,60 @@ def test_a_newcomer_takes_the_turn_of_whoever_has_the_most_waiting() -> None:
         runs.end()
         await asyncio.gather(*tasks, *newcomer)
         assert runs.begun == ["a1", "b1", "a2", "a3"]
+
+    run(work())
+
+
+def test_who_used_up_its_share_waits_while_others_ask_for_less() -> None:
+    async def work() -> None:
+        clock = Clock()
+        queue = FairQueue(places=8, waiting=99, wait_seconds=60, clock=clock)
+        async with queue.place("modest"), queue.place("greedy") as place:
+            place.charge(10.0)
+        runs = Runs(queue)
+        tasks = await runs.start("greedy", "modest")
+        assert runs.begun == ["modest"]
+        # It owes no more than a bound, and half of the time that passes is its own.
+        clock.tick(2 * OWED_SECONDS + 0.1)
+        while len(runs.begun) < 2:
+            await asyncio.sleep(0.01)
+        runs.end()
+        await asyncio.gather(*tasks)
+
+    run(work())
+
+
+def test_without_anybody_who_asks_for_less_nobody_waits() -> None:
+    async def work() -> None:
+        queue = FairQueue(places=8, waiting=99, wait_seconds=60, clock=(clock := Clock()))
+        for name in ("a", "b"):
+            async with queue.place(name) as place:
+                place.charge(10.0)
+        runs = Runs(queue)
+        tasks = await runs.start("a1", "b1")
+        assert runs.begun == ["a1", "b1"]
+        runs.end()
+        await asyncio.gather(*tasks)
+        clock.tick(ACTIVE_SECONDS + 2 * OWED_SECONDS)
+        async with queue.place("a") as place:
+            place.charge(10.0)
+        async with queue.place("a"):
+            assert queue.running == 1  # nobody has asked for so long that it shares with nobody
+
+    run(work())
+
+
+def test_what_is_used_in_one_queue_counts_in_the_other() -> None:
+    async def work() -> None:
+        shares = Shares(clock := Clock())
+        calls = FairQueue(8, 9, 60, clock, shares)
+        quick = FairQueue(8, 9, 60, clock, shares)
+        async with calls.place("modest"), quick.place("greedy") as place:
+            place.charge(10.0)
+        runs = Runs(calls)
+        tasks = await runs.start("greedy")
+        assert runs.begun == []
+        for task in tasks:
+            task.cancel()
 
     run(work())

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import socket
+import struct
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import pytest
 
 from sage.deadline import Deadline
 from sage.http.limits import HEAR_OUT_BYTES, Limits
+from sage.http.run import ACCEPTED_AT_ONCE
 from sage.http.token_file import TokenFile
 from sage.knowledge import KnowledgeBase
 from sage.settings import Settings
@@ -463,3 +466,13 @@ def listen(client: Client, header: str = "X-Request-Id: 1") -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", client.port), PATIENCE)
     connection.sendall(head.encode() + body)
     return connection
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="SKIPPED: only Linux tells how many may queue")
+def test_few_connections_are_taken_at_once_out_of_a_long_queue(root: Path) -> None:
+    with serving(root) as client:
+        [listening] = [one for server in client.server.servers for one in server.sockets]
+        told = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32)
+        [may_queue] = struct.unpack_from("=I", told, 28)
+        assert client.server.config.backlog == ACCEPTED_AT_ONCE < 64
+        assert may_queue > 8 * ACCEPTED_AT_ONCE

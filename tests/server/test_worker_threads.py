@@ -8,7 +8,7 @@ import pytest
 
 from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded
-from sage.server.async_knowledge import WorkerThreads
+from sage.server.async_knowledge import WorkerThreads, charge
 from tests.processes import PATIENCE_SECONDS
 
 SOON_MS = 50
@@ -184,3 +184,16 @@ def test_work_that_ends_after_the_loop_harms_nobody(queue: threading.Event) -> N
 
     assert asyncio.run(scenario()) == 1
     threads.close()
+
+
+def test_the_time_of_a_thread_is_charged_to_whoever_asked() -> None:
+    async def work() -> list[float]:
+        charged: list[float] = []
+        charge.set(charged.append)
+        threads = WorkerThreads("test", 1)
+        await threads.run(lambda _: sum(range(300_000)))
+        threads.close()
+        return charged
+
+    [seconds] = asyncio.run(work())
+    assert seconds > 0
