@@ -1,6 +1,7 @@
 """The errors of the domain. Each names its code for a tool and its exit code for the shell.
 
 Edges convert them once: the MCP server into tool errors, the command line into one line on stderr.
+The words that messages share are here too.
 """
 
 import difflib
@@ -49,6 +50,11 @@ class ConfigError(SageError):
 
     code = "INVALID_INPUT"
     exit_code = 4
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things: `1 document`, `1,200 documents`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from sage.answers import Omitted
 from sage.documents.document import section_topic
 from sage.documents.markdown import line_starts, parse_blocks
 from sage.documents.slices import Slice, beginning, joined, under_heading
+from sage.errors import counted
 from sage.sanitize import clean
 from sage.token_counter import TokenCounter
 
@@ -253,7 +254,7 @@ def _bounded(rest: Iterable[Omitted], room: int, counter: TokenCounter) -> list[
 
 
 def _cut_note(left: int, call: str) -> str:
-    more = f", {left} more part{'s' * (left != 1)}" if left else ""
+    more = f", {counted(left, 'more part')}" if left else ""
     return clean(f"[Cut here{more}. Next: {call}]")
 
 

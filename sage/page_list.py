@@ -1,18 +1,19 @@
 """What `sage ls` lists: every page with what it says of itself, filtered, sorted and in pages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from sage.deadline import no_deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
+from sage.documents.front_matter import STATUSES, TYPES
 from sage.documents.library import files_of
 from sage.documents.slices import whole
 from sage.errors import InvalidInput, did_you_mean
 from sage.knowledge import KnowledgeBase
 from sage.token_counter import TokenCounter
-from sage.values import DEFAULT_PAGES, MAX_PAGES
+from sage.values import DEFAULT_PAGES, MAX_OFFSET, MAX_PAGES, check_range
 
 SORTS = ("topic", "path", "title", "tokens", "updated", "date")
 
@@ -69,14 +70,14 @@ def list_pages(knowledge: KnowledgeBase, layer: str, wanted: PageFilter) -> Page
     """The pages of a layer that a filter keeps, sorted, from its offset on.
 
     Raises:
-        InvalidInput: there is no such layer or order, or a limit is out of range.
+        InvalidInput: no such layer, order, status or type, or a limit out of range.
     """
-    if wanted.sort not in SORTS:
-        close = did_you_mean(wanted.sort, SORTS)
-        raise InvalidInput(f"sort is {wanted.sort!r}; use one of {', '.join(SORTS)}{close}")
+    _check_choice("sort", wanted.sort, SORTS)
+    _check_choice("status", wanted.status or STATUSES[0], STATUSES)
+    _check_choice("types", wanted.type or TYPES[0], TYPES)
     knowledge.source_name(wanted.source)
-    if not 1 <= wanted.limit <= MAX_PAGES or wanted.offset < 0:
-        raise InvalidInput(f"use a limit from 1 to {MAX_PAGES:,} and an offset of 0 or more")
+    check_range("limit", wanted.limit, MAX_PAGES)
+    check_range("offset", wanted.offset, MAX_OFFSET, 0)
     counter = knowledge.counter
     kept = [page for page in _served(knowledge, layer) if wanted.keeps(page[1])]
     orders: dict[str, Callable[[tuple[SourceFile, Document]], tuple[object, ...]]] = {
@@ -92,6 +93,12 @@ def list_pages(knowledge: KnowledgeBase, layer: str, wanted: PageFilter) -> Page
         kept.sort(key=lambda page: _updated(*page), reverse=True)
     shown = kept[wanted.offset : wanted.offset + wanted.limit]
     return PagesAnswer(pages=[_info(*page, knowledge) for page in shown], total=len(kept))
+
+
+def _check_choice(name: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        close = did_you_mean(value, known)
+        raise InvalidInput(f"{name}: there is no {value!r}; use {', '.join(known)}{close}")
 
 
 def _served(knowledge: KnowledgeBase, layer: str) -> Iterator[tuple[SourceFile, Document]]:

@@ -22,7 +22,7 @@ from sage.documents.topics import (
     sections_asked,
     ways_to_read,
 )
-from sage.errors import NotFound, SageError, TimeoutExceeded
+from sage.errors import NotFound, SageError, TimeoutExceeded, counted
 from sage.fitting import Reading, fit
 from sage.token_counter import TokenCounter
 
@@ -231,7 +231,7 @@ def _unknown_heading(documents: Sequence[Document], asked: Asked) -> str:
 def _unknown_topic(library: Library, files: Sequence[SourceFile], topic: str, unread: int) -> str:
     words = f"nothing is called {topic!r}"
     if unread:
-        words += f" (the titles of {unread:,} pages are not read yet)"
+        words += f" (the titles of {counted(unread, 'page')} are not read yet)"
     near = nearest_topics(files, library.titles.known(files), topic)
     if near and not unread:
         return f"{words}; nearest: {', '.join(near)}"

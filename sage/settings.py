@@ -141,8 +141,8 @@ class SearchSettings:
     model: str = declare(
         DEFAULT_MODEL,
         "The model that compares meanings: `granite` for English, `multilingual` for sixteen "
-        "languages, or the whole path of a folder with ONNX weights and a tokenizer. A repository "
-        "cannot set a path.",
+        "languages, or the absolute path of a folder with ONNX weights and a tokenizer. A "
+        "repository cannot set a path.",
         max_text=4_096,
     )
 

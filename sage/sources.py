@@ -96,7 +96,7 @@ def named_as_text(pairs: Iterable[str], where: str, base: Path) -> list[NamedSou
     for pair in filter(None, map(str.strip, pairs)):
         name, equals, path = pair.partition("=")
         if not equals or not path.strip():
-            raise ConfigError(f"{where}: {pair!r} is no source; write NAME=FOLDER")
+            raise ConfigError(f"{where}: {pair!r} is not a source; write NAME=FOLDER")
         named.append(NamedSource(name.strip(), path.strip(), where, base, True))
     return named
 
@@ -273,7 +273,7 @@ def checked_place(entry: str, where: str) -> str:
     if path.startswith(("/", "~")) or PureWindowsPath(entry).drive or ".." in parts:
         raise ConfigError(f"{where}: {entry!r} leaves the repository; name a place within it")
     if not path.isprintable() or len(path) > MAX_LENGTH or path.count("*") > MAX_STARS:
-        raise ConfigError(f"{where}: {entry!r} is no path, or too long, or has too many stars")
+        raise ConfigError(f"{where}: {entry!r} is not a path, is too long, or has too many stars")
     hidden = [part for part in parts if part.startswith(".") and part != "."]
     wrong = [part for part in hidden if part not in (KNOWLEDGE_DIR, *HOST_FOLDERS)]
     if wrong:

@@ -22,7 +22,7 @@ from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Library, Listing
 from sage.documents.problems import Problem
 from sage.documents.unserved import Unserved
-from sage.errors import TimeoutExceeded
+from sage.errors import TimeoutExceeded, counted
 from sage.paths import KNOWLEDGE_DIR
 from sage.settings import DEFAULT_LAYERS
 from sage.sources import Source
@@ -282,5 +282,4 @@ def _size(
 
 
 def _sentence(one: Unserved) -> str:
-    page = "page" if one.files == 1 else "pages"
-    return f"not served: {one.files:,} {page} in {one.folder} ({one.reason})"
+    return f"not served: {counted(one.files, 'page')} in {one.folder} ({one.reason})"

@@ -69,6 +69,9 @@ class Base:
             "XDG_CONFIG_HOME": str(cache_dir.parent / "config"),
             # The same answers whether or not the extra is installed; its own tests say otherwise.
             "SAGE_SEARCH_SEMANTIC": "off",
+            # A busy machine may need longer than a person waits; what is about time sets its own.
+            "SAGE_HOOKS_TIMEOUT_MS": "30000",
+            "SAGE_HOOKS_SESSION_TIMEOUT_MS": "60000",
         }
         (root / ".knowledge").mkdir(parents=True)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 
 from sage.care.work_list import KINDS, Task
+from sage.errors import counted
 from sage.sanitize import clean
 
 
@@ -13,7 +14,7 @@ def markdown_report(tasks: Sequence[Task], today: date) -> str:
 
 
 def _lines(tasks: Sequence[Task], today: date) -> Iterator[str]:
-    count = f"{len(tasks)} thing{'s' * (len(tasks) != 1)} to do" if tasks else "Nothing to do"
+    count = f"{counted(len(tasks), 'thing')} to do" if tasks else "Nothing to do"
     yield f"# Care of the knowledge base, {today}"
     yield ""
     yield f"{count}."

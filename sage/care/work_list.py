@@ -17,6 +17,7 @@ from sage.care.usage import UsageSummary
 from sage.documents.document import Document
 from sage.documents.scopes import matching_glob
 from sage.documents.topics import topic_parts
+from sage.errors import counted
 from sage.git import Commit
 from sage.notes.duplicates import Duplicate, duplicates
 from sage.notes.links import Link, Links
@@ -139,7 +140,7 @@ def _code(evidence: Evidence) -> Iterator[Task]:
 def _unanswered(evidence: Evidence) -> Iterator[Task]:
     for query, count in evidence.usage.empty_queries if evidence.usage else ():
         if not evidence.is_answered(query):
-            what = f"asked {count} time{'s' * (count != 1)} and not found: {query}"
+            what = f"asked {counted(count, 'time')} and not found: {query}"
             command = f"sage note --title {shlex.quote(query)}"
             yield Task("unanswered", "", "", 0, what, command)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from sage.check.pages import Base, Page
 from sage.check.rules import FRONT_MATTER, STALE
 from sage.documents.problems import Problem
+from sage.errors import counted
 from sage.git import find_repository
 from sage.paths import KNOWLEDGE_DIR
 
@@ -31,7 +32,7 @@ def check_age(base: Base, months: int, today: date) -> Iterator[Problem]:
             yield FRONT_MATTER.problem(page.path, message, _line(page))
         elif changed is not None and _age_months(changed, today) >= months:
             source = "last_updated" if said else "the last commit"
-            message = f"{source} is of {changed}, more than {months} months ago"
+            message = f"{source} is from {changed}, more than {counted(months, 'month')} ago"
             yield STALE.problem(page.path, message, _line(page) if said else 1)
 
 

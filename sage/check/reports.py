@@ -13,6 +13,7 @@ from sage import __version__
 from sage.check.rules import LEVELS, Rule, rules
 from sage.check.run import Report
 from sage.documents.problems import Level, Problem
+from sage.errors import counted
 from sage.sanitize import clean, json_text
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -86,7 +87,7 @@ def count_rows(shown: Sequence[Problem]) -> list[tuple[str, str]]:
     known = rules()
     pages = {rule: {p.path for p in shown if p.rule == rule} for rule, _ in counts(shown)}
     return [
-        (rule, f"{number:,} on {_counted(len(pages[rule]), 'page')}: {known[rule].about}")
+        (rule, f"{number:,} on {counted(len(pages[rule]), 'page')}: {known[rule].about}")
         for rule, number in counts(shown)
     ]
 
@@ -108,16 +109,12 @@ def fixes(shown: Sequence[Problem]) -> Iterator[str]:
 
 def summary(report: Report, shown: Sequence[Problem]) -> str:
     """The sums in one line."""
-    pages = _counted(report.pages, "page")
-    sums = ", ".join(_counted(report.count(level), level) for level in reversed(LEVELS))
+    pages = counted(report.pages, "page")
+    sums = ", ".join(counted(report.count(level), level) for level in reversed(LEVELS))
     rest = len(report.problems) - len(shown)
     more = f" ({rest} not shown: --level note)" if rest else ""
     old = f", {report.known} known before" if report.known else ""
     return f"{pages}: {sums}{old}{more}"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def _annotations(shown: Sequence[Problem], prefix: str) -> Iterator[str]:

@@ -89,7 +89,7 @@ CASE_COLLISION = Rule(
 DEAD_SCOPE = Rule(
     "dead-scope",
     "warning",
-    "a glob of applies_to holds no file",
+    "a glob of applies_to matches no file",
     "correct it: globs start at the root, * stays in a folder, ** crosses folders",
 )
 NO_LAYER = Rule(
@@ -125,7 +125,7 @@ LARGE_PAGE = Rule(
 STALE = Rule(
     "stale",
     "warning",
-    "a page has not been touched for a long time",
+    "a page has not been changed for a long time",
     "read it; correct it or set last_updated to today",
 )
 SUPERSEDED = Rule(
@@ -161,8 +161,8 @@ EXPORT_DRIFT = Rule(
 IGNORED_SAFETY = Rule(
     "ignored-safety",
     "warning",
-    "a page asks to let a rule about safety pass, which has no effect",
-    "fix what the rule found; whoever runs the check can let it pass: check.ignore_safety",
+    "a page asks to ignore a rule about safety, which has no effect",
+    "fix what the rule found; who runs the check can allow it with check.ignore_safety",
 )
 UNKNOWN_RULE = Rule(
     "unknown-rule",
@@ -221,7 +221,7 @@ _FOUND_BY_READING = (
     Rule("listed-twice", "note", "a folder is linked twice", "remove one of the links"),
     Rule("no-folder", "note", "a layer has no folder yet", "create it, or take it from layers"),
     Rule("dead-import", "warning", "an import leads to no page", "correct the path after the @"),
-    Rule("no-source", "warning", "a source is not served", "bring its folder, or name another"),
+    Rule("no-source", "warning", "a source is not served", "create its folder, or name another"),
     Rule("not-ours", "warning", "a layer is mapped into another source", "map it elsewhere"),
     Rule("hidden", "note", "a hidden file is not served", "rename it if it should be"),
     Rule("ignored", "note", "a file matches a pattern of ignore", "nothing, if it is meant"),

@@ -27,4 +27,4 @@ def check_scopes(base: Base) -> Iterator[Problem]:
                 known[glob] = any(matching_glob((glob,), path) for path in files)
             if not known[glob]:
                 line = max(key_line(page, key) for key in SCOPE_KEYS)
-                yield DEAD_SCOPE.problem(page.path, f"no file lies in {glob!r}", line)
+                yield DEAD_SCOPE.problem(page.path, f"no file matches {glob!r}", line)

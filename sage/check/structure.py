@@ -89,7 +89,7 @@ def check_headings(page: Page, _: Base) -> Iterator[Problem]:
             continue
         first = seen.setdefault(section.breadcrumb, section.start_line)
         if first != section.start_line:
-            message = f"{section.heading!r} stands on line {first} already"
+            message = f"{section.heading!r} is already on line {first}"
             yield DUPLICATE_HEADING.problem(page.path, message, section.start_line)
 
 

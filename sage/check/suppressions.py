@@ -79,7 +79,7 @@ def check_ignored(
     """Names of rules that do not exist or cannot be let pass, so that they have no effect."""
     for part in ignored:
         for name in sorted(part.rules & kept):
-            yield IGNORED_SAFETY.problem(path, f"{name} cannot be let pass here", part.first or 1)
+            yield IGNORED_SAFETY.problem(path, f"{name} cannot be ignored here", part.first or 1)
         for name in sorted(part.rules.difference(known)):
             message = f"there is no rule {shown(name)} to ignore{did_you_mean(name, known)}"
             yield UNKNOWN_RULE.problem(path, message, part.first or 1)

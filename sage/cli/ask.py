@@ -78,7 +78,7 @@ def search(
         int, typer.Option(metavar="NUMBER", help="The most results.")
     ] = DEFAULT_RESULTS,
     layer: Annotated[
-        str, typer.Option(metavar="LAYER", help="Only this one.", autocompletion=complete_layers)
+        str, typer.Option(metavar="LAYER", help="Only this layer.", autocompletion=complete_layers)
     ] = ALL_LAYERS,
     kinds: Annotated[
         list[str] | None,
@@ -99,7 +99,7 @@ def search(
         str | None,
         typer.Option(metavar="ORDER", help="relevance, date (newest first) or path."),
     ] = None,
-    offset: Annotated[int, typer.Option(metavar="NUMBER", help="Leave out the first ones.")] = 0,
+    offset: Annotated[int, typer.Option(metavar="NUMBER", help="Skip this many.")] = 0,
     max_tokens: Annotated[
         int, typer.Option(metavar="NUMBER", help="The most tokens of the answer.")
     ] = DEFAULT_ANSWER,
@@ -163,7 +163,10 @@ def get(
         int, typer.Option(metavar="NUMBER", help="The most tokens of content.")
     ] = DEFAULT_MAX_TOKENS,
     timeout_ms: Annotated[
-        int, typer.Option(metavar="NUMBER", help="The longest it may take.", min=1)
+        int,
+        typer.Option(
+            metavar="NUMBER", help="Answer within this time, with what is read by then.", min=1
+        ),
     ] = 10_000,
     as_json: Json = False,
     root: Root = None,
@@ -207,7 +210,7 @@ def context(
         int, typer.Option(metavar="NUMBER", help="The most tokens of the whole answer as JSON.")
     ] = DEFAULT_BUDGET,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what was chosen and why instead.")
+        bool, typer.Option("--explain", help="Show what was chosen and why, in place of the text.")
     ] = False,
     as_json: Json = False,
     root: Root = None,
@@ -251,7 +254,7 @@ def scope(
 
 def ls(
     layer: Annotated[
-        str, typer.Option(metavar="LAYER", help="Only this one.", autocompletion=complete_layers)
+        str, typer.Option(metavar="LAYER", help="Only this layer.", autocompletion=complete_layers)
     ] = ALL_LAYERS,
     status: Annotated[
         str, typer.Option(metavar="STATUS", help="Only draft, superseded, … pages.")
@@ -271,7 +274,7 @@ def ls(
         ),
     ] = "topic",
     limit: Annotated[int, typer.Option(metavar="NUMBER", help="The most pages.")] = DEFAULT_PAGES,
-    offset: Annotated[int, typer.Option(metavar="NUMBER", help="Leave out the first ones.")] = 0,
+    offset: Annotated[int, typer.Option(metavar="NUMBER", help="Skip this many.")] = 0,
     as_json: Json = False,
     root: Root = None,
     _quiet: Quiet = False,

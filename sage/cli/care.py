@@ -14,7 +14,7 @@ import typer
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.team import UsageFile
 from sage.cli.terminal import print_json, print_line, print_rows, print_table
-from sage.errors import ConfigError, InvalidInput
+from sage.errors import ConfigError, InvalidInput, counted
 
 if TYPE_CHECKING:
     from sage.care.stats import Branch, Stats
@@ -33,7 +33,7 @@ def stats(
         int, typer.Option(metavar="NUMBER", help="Levels of the tree of topics.", min=1)
     ] = _DEPTH,
     top: Annotated[
-        int, typer.Option(metavar="NUMBER", help="How many of each list to show.", min=1)
+        int, typer.Option(metavar="NUMBER", help="How many lines of each list to show.", min=1)
     ] = 10,
     as_json: Json = False,
     root: Root = None,
@@ -80,7 +80,7 @@ def care(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """List what to do for the base, and what settles it."""
+    """List what needs attention, with the commands for it."""
     from sage.care.evidence import gather_evidence
     from sage.care.report import markdown_report
     from sage.care.work_list import KINDS, work_list
@@ -202,8 +202,8 @@ def _print_growth(growth: Any, top: int) -> None:
     pages = [month["pages"] for month in months]
     print_line(("", ""))
     rows = [
-        ("growth", f"{sparkline(pages)}  {pages[0]:,} to {pages[-1]:,} pages, {span}"),
-        ("churn", f"{sparkline(changed)}  {sum(changed):,} changes of pages"),
+        ("growth", f"{sparkline(pages)}  {pages[0]:,} to {counted(pages[-1], 'page')}, {span}"),
+        ("churn", f"{sparkline(changed)}  {counted(sum(changed), 'change')} of pages"),
     ]
     rows += [
         ("hot" if not at else "", f"{page['commits']} x {page['topic']}")
@@ -220,9 +220,9 @@ def _print_usage(usage: Any, top: int) -> None:
     rows = [("calls", f"{sparkline(days)}  {calls or 'none'}, since {usage['since'] or 'never'}")]
     rows += _listed("read", [f"{p['read']} x {p['path']}" for p in usage["most_used"] if p["read"]])
     rows += _listed("asked", [f"{n} x {query} (found {f})" for query, n, f in usage["questions"]])
-    rows.append(("not found", f"{usage['empty_searches']:,} searches"))
+    rows.append(("not found", counted(usage["empty_searches"], "search", "searches")))
     rows += _listed("", [f"{count} x {query}" for query, count in usage["empty_queries"]])
-    rows.append(("never read", f"{len(usage['never_read']):,} pages"))
+    rows.append(("never read", counted(len(usage["never_read"]), "page")))
     rows += _listed("", usage["never_read"][:top])
     print_line(("", ""))
     print_rows(rows)

@@ -12,9 +12,9 @@ import typer
 
 from sage.cli.meaning import compare, print_comparison
 from sage.cli.options import Json, Quiet, Root, Verbose, opened, settings_at
-from sage.cli.output import BLANK, counted
+from sage.cli.output import BLANK
 from sage.cli.terminal import is_quiet, print_json, print_line, print_note, print_rows, print_table
-from sage.errors import InvalidInput
+from sage.errors import InvalidInput, counted
 from sage.values import DEFAULT_RESULTS
 
 if TYPE_CHECKING:
@@ -53,26 +53,34 @@ def check(
     ] = None,
     max_page_tokens: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="Report larger pages.", show_default="8000"),
+        typer.Option(metavar="NUMBER", help="Report pages with more tokens.", show_default="8000"),
     ] = None,
     max_section_tokens: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="Report larger sections.", show_default="1500"),
+        typer.Option(
+            metavar="NUMBER", help="Report sections with more tokens.", show_default="1500"
+        ),
     ] = None,
-    list_rules: Annotated[bool, typer.Option("--rules", help="List the rules instead.")] = False,
+    list_rules: Annotated[
+        bool, typer.Option("--rules", help="List the rules and check nothing.")
+    ] = False,
     rule: Annotated[
         str | None, typer.Option(metavar="NAME", help="Show the findings of one rule only.")
     ] = None,
     show_all: Annotated[
-        bool, typer.Option("--all", help="Show every finding, also of many.")
+        bool, typer.Option("--all", help="Show every finding, however many.")
     ] = False,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Findings known before: not shown, and failing nothing."),
+        typer.Option(
+            metavar="FILE", help="Findings known before: they are not shown and fail nothing."
+        ),
     ] = None,
     new_baseline: Annotated[
         Path | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Write all findings to such a file."),
+        typer.Option(
+            "--write-baseline", metavar="FILE", help="Write all findings to a file for --baseline."
+        ),
     ] = None,
     root: Root = None,
     _quiet: Quiet = False,
@@ -129,10 +137,10 @@ def evaluate_search(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="NUMBER", help="How many results count.")
+        int, typer.Option(metavar="NUMBER", help="How many results of each search are looked at.")
     ] = DEFAULT_RESULTS,
     within: Annotated[
-        int, typer.Option(metavar="NUMBER", help="The last place that is a hit.", min=1)
+        int, typer.Option(metavar="NUMBER", help="The last rank that counts as a hit.", min=1)
     ] = 3,
     min_hit_rate: Annotated[
         float, typer.Option(metavar="NUMBER", help="Fail below this hit rate.")

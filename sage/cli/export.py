@@ -71,7 +71,7 @@ def export(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Write what hosts read by themselves, from the pages."""
+    """Write the files that agents' hosts read, from the pages."""
     from sage.export.files import Exporter, known_host
     from sage.export.hosts import HOST_NAMES
 

@@ -89,7 +89,9 @@ def install_hooks(
     if scope == "project" and not shared:
         print_note("the file holds paths of this machine: let git ignore it, or use --shared")
     if shared:
-        print_note("whoever commits this lets sage run for every colleague; see the guide to hooks")
+        print_note(
+            "once it is committed, sage runs for everybody who works here; see docs/hooks.md"
+        )
 
 
 def uninstall_hooks(client: str, write: bool, scope: str | None, place: Path) -> bool:

@@ -3,6 +3,8 @@
 The modules of the commands import little: `sage --help` must not pay for the server.
 """
 
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -37,8 +39,16 @@ _PLAIN_WORDS = {
     "Input should be a valid number, unable to parse string as a number": "not a number",
     "Input should be": "it should be",
 }
+_ARGUMENT = re.compile(r"(\w+)(?= |: )")
+_SEARCH_CALL = re.compile(r'sage_search\(query="(.*)"\)')
+_FILTERS = "types, tags, status, source or sort"
 _OPTIONS = {
     "limit": "--limit",
+    "offset": "--offset",
+    "types": "--type",
+    "tags": "--tag",
+    "status": "--status",
+    "sort": "--sort",
     "max_tokens": "--max-tokens",
     "timeout_ms": "--timeout-ms",
     "token_budget": "--budget",
@@ -79,9 +89,10 @@ def main() -> None:
 
 
 def _in_options(message: str) -> str:
-    """An error that begins with the argument of a tool, in the words of the command line."""
-    name, space, rest = message.partition(" ")
-    return f"{_OPTIONS.get(name, name)}{space}{rest}"
+    """An error in the words of the command line: its options in place of a tool's arguments."""
+    message = _ARGUMENT.sub(lambda match: _OPTIONS.get(match[1], match[1]), message, count=1)
+    message = message.replace(_FILTERS, "--type, --tag, --status, --source or --sort")
+    return _SEARCH_CALL.sub(lambda match: f"sage search {shlex.quote(match[1])}", message)
 
 
 def _print_usage_error(error: Any) -> None:

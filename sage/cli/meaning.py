@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sage.cli.options import Json, Quiet, Root, Verbose, opened, settings_at
 from sage.cli.terminal import index_progress, print_json, print_line, print_table
-from sage.errors import ConfigError, InvalidInput
+from sage.errors import ConfigError, InvalidInput, counted
 
 if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
@@ -31,7 +31,8 @@ def embed(
     if as_json:
         print_json(info)
         return
-    print_line((f"{info['sections']} of {info['of']} sections have vectors of {info['model']}", ""))
+    of = counted(info["of"], "section")
+    print_line((f"{info['sections']:,} of {of} with vectors of {info['model']}", ""))
 
 
 def compare(

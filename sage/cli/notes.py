@@ -74,7 +74,7 @@ def note(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Draft a page from what you learned; see what is known."""
+    """Draft a page from what you learned; shows what is known."""
     from sage.notes.draft import Note, drafted, write
     from sage.notes.known import known_about
 
@@ -127,7 +127,7 @@ def accept(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Say that a page is right; a draft becomes settled."""
+    """Confirm that a page is right; a draft becomes settled."""
     from sage.notes.changes import accepted, page_of
 
     with opened(root) as knowledge:
@@ -148,7 +148,7 @@ def resolve(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Mark a page as done with; it stays findable."""
+    """Mark a page as resolved; it can still be found."""
     from sage.notes.changes import page_of, resolved
 
     if status not in ("resolved", "superseded"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage.cli.terminal import is_quiet, is_verbose, print_detail, say_less, say_more
-from sage.errors import InvalidInput, SageError
+from sage.errors import InvalidInput, SageError, counted
 from sage.values import ALL_LAYERS
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def opened(root: Path | None) -> Iterator["KnowledgeBase"]:
 
 
 def _tell_state(knowledge: "KnowledgeBase") -> None:
-    from sage.cli.output import counted, index_line
+    from sage.cli.output import index_line
 
     info = knowledge.info()
     documents = counted(info["knowledge_base"].get("content_files", 0), "document")

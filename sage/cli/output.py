@@ -36,6 +36,7 @@ from sage.cli.terminal import (
     print_rows,
     print_table,
 )
+from sage.errors import counted
 from sage.values import OWN
 
 if TYPE_CHECKING:
@@ -45,11 +46,6 @@ if TYPE_CHECKING:
 
 BLANK: Piece = ("", "")
 """An empty line."""
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number of things: `1 document`, `1,200 documents`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def print_knowledge(answer: KnowledgeAnswer, titles: Titles | None = None) -> None:
@@ -94,7 +90,7 @@ def _verdict(answer: SearchAnswer, is_empty: bool) -> str:
     if said is None:
         said = "nothing found" + ("; the nearest are above" if answer["results"] else "")
     missing = ", ".join(f'"{word}"' for word in answer.get("missing", ()))
-    on = f"--offset {answer['next_offset']} goes on" if "next_offset" in answer else ""
+    on = f"--offset {answer['next_offset']} shows more" if "next_offset" in answer else ""
     parts = (said, f"in no document: {missing}" if missing else "", answer.get("note", ""), on)
     return "; ".join(filter(None, parts))
 
@@ -160,7 +156,7 @@ def print_choices(answer: ContextAnswer) -> None:
         print_line(BLANK)
         print_line((answer["note"], ""))
     print_line(BLANK)
-    print_line((f"{answer['token_count']} tokens", ""))
+    print_line((counted(answer["token_count"], "token"), ""))
 
 
 def _origin_of(source: ContextSource) -> str:
@@ -222,9 +218,14 @@ def index_line(index: IndexInfo) -> str:
     return ", ".join(words)
 
 
+def _with_vectors(meaning: MeaningInfo) -> str:
+    of = counted(meaning["of"], "section")
+    return f"{meaning['sections']:,} of {of} with vectors"
+
+
 def meaning_line(meaning: MeaningInfo) -> str:
     """How far the base can be searched by meaning, in one line."""
-    words = [meaning["model"], f"{meaning['sections']} of {meaning['of']} sections have vectors"]
+    words = [meaning["model"], _with_vectors(meaning)]
     if "message" in meaning:
         words.append(meaning["message"])
     elif meaning["sections"] < meaning["of"]:

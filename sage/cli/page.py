@@ -14,7 +14,10 @@ _KEY_BYTES = 24
 def page(
     root: Root = None,
     port: Annotated[
-        int, typer.Option("--port", metavar="NUMBER", help="Port; 0 takes a free one.")
+        int,
+        typer.Option(
+            "--port", metavar="NUMBER", min=0, max=65_535, help="Port; 0 takes a free one."
+        ),
     ] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the browser.")

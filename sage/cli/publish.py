@@ -8,6 +8,7 @@ import typer
 
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.terminal import print_json, progress_bar
+from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
@@ -102,7 +103,7 @@ def publish(
 
 
 def _tell(done: "Published", dry_run: bool) -> None:
-    size = f"{done.documents:,} pages, {done.sections:,} sections"
+    size = f"{counted(done.documents, 'page')}, {counted(done.sections, 'section')}"
     if not (done.added or done.changed or done.removed or done.moved):
         typer.echo(f"{done.source}: nothing changed ({size}); {done.index} is served")
     else:
@@ -114,4 +115,6 @@ def _tell(done: "Published", dry_run: bool) -> None:
 
 
 def _tell_pruned(gone: tuple[str, ...]) -> None:
-    typer.echo(f"removed {len(gone)} old generations{': ' if gone else ''}{', '.join(gone)}")
+    typer.echo(
+        f"removed {counted(len(gone), 'old generation')}{': ' if gone else ''}{', '.join(gone)}"
+    )

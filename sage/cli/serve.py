@@ -49,15 +49,16 @@ def serve(
     ] = False,
     host: Annotated[str, _flag("--host", "ADDRESS", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, _flag("--port", "NUMBER", "Port to listen on; 0 takes a free one.")
+        int, _flag("--port", "NUMBER", "Port to listen on; 0 takes a free one.", min=0, max=65_535)
     ] = 8000,
-    path: Annotated[str, _flag("--path", "PATH", "Where MCP is.")] = "/mcp",
+    path: Annotated[str, _flag("--path", "PATH", "The path of MCP.")] = "/mcp",
     allow_host: Annotated[
         list[str] | None,
         _flag("--allow-host", "NAME", "A name that clients call this server by; repeat it."),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, _flag("--allow-origin", "ORIGIN", "A web page that may ask; repeat it.")
+        list[str] | None,
+        _flag("--allow-origin", "ORIGIN", "The origin of a web page that may call; repeat it."),
     ] = None,
     tokens: Annotated[Path | None, tokens_option()] = None,
     require_token: Annotated[
@@ -98,14 +99,17 @@ def serve(
         _flag("--rate", "NUMBER", "Requests a second for each token, after a burst.", min=0.01),
     ] = 100.0,
     running: Annotated[
-        int, _flag("--running", "NUMBER", "Calls that run at a time; others wait.", min=1, max=256)
+        int,
+        _flag(
+            "--running", "NUMBER", "Calls that run at the same time; others wait.", min=1, max=256
+        ),
     ] = 8,
     workers: Annotated[
         int, _flag("--workers", "NUMBER", "Processes that answer; one core each.", min=1, max=64)
     ] = 1,
     grace: Annotated[
         float,
-        _flag("--grace", "SECONDS", "Seconds that running calls have at the end.", min=1, max=600),
+        _flag("--grace", "SECONDS", "Seconds that running calls get at shutdown.", min=1, max=600),
     ] = 10.0,
     usage_log: Annotated[
         Path | None,
@@ -113,12 +117,12 @@ def serve(
             "--usage-log",
             envvar="SAGE_USAGE_LOG",
             metavar="FILE",
-            help="Note in this file which pages are read.",
+            help="Write to this file which pages are read.",
             show_default="off",
         ),
     ] = None,
     usage_queries: Annotated[
-        bool, _flag("--usage-queries", None, "Note the text of searches as well.")
+        bool, _flag("--usage-queries", None, "Write the text of searches as well.")
     ] = False,
     page: Annotated[
         bool, _flag("--page", None, "Let people look at it with a browser, too.")

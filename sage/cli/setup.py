@@ -69,7 +69,7 @@ Client = Annotated[
 
 def init(
     agents: Annotated[
-        bool, typer.Option("--agents", help="Also tell agents of it in AGENTS.md or CLAUDE.md.")
+        bool, typer.Option("--agents", help="Also tell agents about it in AGENTS.md or CLAUDE.md.")
     ] = False,
     adopt: Annotated[
         list[str] | None,
@@ -202,7 +202,7 @@ def uninstall(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Take the server and the hooks out of a client's files again."""
+    """Remove the server and the hooks from a client's files."""
     from sage.install.clients import Machine, find_client
     from sage.install.registration import carry_out, leads_to, plan_uninstall, registered
 
@@ -230,7 +230,8 @@ def doctor(
     start_all: Annotated[
         bool,
         typer.Option(
-            "--start-all", help="Also start commands of the repository's own files; look at them."
+            "--start-all",
+            help="Also start the commands that files of the repository name; read them first.",
         ),
     ] = False,
     as_json: Json = False,
@@ -238,7 +239,7 @@ def doctor(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Find out why it does not work, and what to do."""
+    """Find out why something does not work, and what to do."""
     from dataclasses import asdict
 
     from sage.install.clients import Machine
@@ -291,7 +292,9 @@ def _tell_of(server: "Server", servers: "ServerList", shared: bool, name: str | 
     if name is None and server.name != SERVER_NAME:
         print_note(f"the name {SERVER_NAME} is taken there, so this one is called {server.name}")
     if is_fleeting(server.command):
-        print_note(f"{server.command} may be cleaned away; install sage for good, then repeat this")
+        print_note(
+            f"{server.command} is in a temporary place; install sage permanently, then repeat this"
+        )
 
 
 def _again(

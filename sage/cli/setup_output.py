@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sage.cli.output import BLANK, counted
+from sage.cli.output import BLANK
 from sage.cli.terminal import is_quiet, print_line
+from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.install.adopt import Proposal

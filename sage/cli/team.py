@@ -8,9 +8,8 @@ import typer
 
 from sage.cli.help import Command, examples
 from sage.cli.options import Json, Quiet, Root, Verbose, settings_at, tokens_option
-from sage.cli.output import counted
 from sage.cli.terminal import print_json, print_note, print_rows, print_table
-from sage.errors import ConfigError, InvalidInput
+from sage.errors import ConfigError, InvalidInput, counted
 from sage.paths import find_token_file
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ Expires = Annotated[
 ]
 
 tokens_app = typer.Typer(
-    help="Make and take back tokens for a team's server.",
+    help="Create, list, replace and revoke tokens for a team's server.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -72,7 +71,7 @@ def create(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Make a token and print it, this once."""
+    """Create a token and print it; it is shown only now."""
     wanted = _named("layer", layers, root)
     from_sources = _named("source", sources, root)
     file = _tokens(tokens)
@@ -87,7 +86,7 @@ def list_tokens(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Show which tokens there are; their values are nowhere."""
+    """List the tokens; their values are not kept."""
     import time
 
     now = time.time()
@@ -125,19 +124,19 @@ def rotate(
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Replace a token by a new one and print it, this once."""
+    """Replace a token by a new one and print it; it is shown only now."""
     value = _tokens(tokens).rotate(name, parse_duration(expires), parse_duration(overlap) or 0)
     _hand_over(value, name, as_json)
 
 
 @tokens_app.command(cls=Command, epilog=examples("sage token revoke alice"))
 def revoke(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The token to take back.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The token to revoke.")],
     tokens: TokensFile = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
 ) -> None:
-    """Take a token back: every server refuses it from now on."""
+    """Revoke a token: every server refuses it from now on."""
     _tokens(tokens).revoke(name)
     print_note(f"{name} is revoked")
 
@@ -169,7 +168,7 @@ def usage(
 
 
 def _print_usage(summary: "UsageSummary", top: int) -> None:
-    rows = [("since", summary.since or "nothing was noted yet")]
+    rows = [("since", summary.since or "no call was recorded yet")]
     rows += [("calls", f"{count} {tool}") for tool, count in sorted(summary.calls.items())]
     rows += [
         ("most used", f"{page.path}  read {page.read}, shown {page.shown}")

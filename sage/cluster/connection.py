@@ -192,7 +192,7 @@ class Connection:
             except ssl.SSLCertVerificationError as error:
                 raise Unavailable(
                     f"the certificate of {url} is not trusted: {error.verify_message}; "
-                    "name whose is with --ca-file"
+                    "name its authority with --ca-file"
                 ) from error
             except TimeoutError:
                 trouble = f"{url} did not answer in time"

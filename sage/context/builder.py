@@ -213,7 +213,7 @@ class _Assembly:
         if needed > left:
             return f"does not fit: it takes {needed:,} tokens and {left:,} are left"
         best = max(one.appeal for one in self._packing.taken.values())
-        return f"serves less: it is worth {100 * candidate.appeal / best:.0f} % of the best"
+        return f"less relevant: it is worth {100 * candidate.appeal / best:.0f} % of the best"
 
     def _least(self, empty: PackedContext) -> PackedContext:
         """The best candidate of which at least something fits, when nothing did."""

@@ -49,7 +49,7 @@ def open_inside(root: Path, relative: str, within: str = "") -> int:
         if target == relative:
             raise
         if not target.lower().endswith(MARKDOWN_SUFFIXES):
-            raise Escape("a symbolic link to no markdown") from None
+            raise Escape("a symbolic link to a file that is not markdown") from None
         descriptor = _open_without_links(root, target)
     try:
         if stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -356,7 +356,9 @@ def _take_link(walk: Walk, path: str) -> None:
         elif target.lower().endswith(MARKDOWN_SUFFIXES):
             _take_file(walk, path, status)
         else:
-            walk.leave_out(path, "link-leaves-root", "left out: a symbolic link to no markdown")
+            walk.leave_out(
+                path, "link-leaves-root", "left out: a symbolic link to a file that is not markdown"
+            )
 
 
 def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:

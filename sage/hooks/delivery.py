@@ -11,6 +11,7 @@ from sage.documents.files import SourceFile
 from sage.documents.front_matter import SCOPE_KEYS
 from sage.documents.library import files_of
 from sage.documents.scopes import folder_scope, matching_glob
+from sage.errors import counted
 from sage.hooks.events import Event
 from sage.hooks.fence import Piece, chosen, fenced, most_tokens
 from sage.hooks.hosts import Host
@@ -60,7 +61,7 @@ class Delivery:
             return ""
         principles = self._principles()
         pieces = [*([principles] if principles else []), self._holdings()]
-        about = f"This repository has a knowledge base of {count} page{'s' * (count != 1)}."
+        about = f"This repository has a knowledge base of {counted(count, 'page')}."
         return self._delivered(pieces, about)
 
     def _prompt(self, prompt: str) -> str:

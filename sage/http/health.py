@@ -52,7 +52,7 @@ class Health:
         try:
             await self._knowledge.warm()
         except SageError as error:
-            logger.warning("not everything could be made ready: %s", error)
+            logger.warning("not everything could be prepared: %s", error)
             return before
         seconds = self._clock() - started
         self._warm = True
@@ -65,7 +65,7 @@ class Health:
     async def trouble(self) -> str:
         """Why no call should be sent here yet; empty when all is ready."""
         if not self._warm:
-            return "the index is being made ready"
+            return "the index is being prepared"
         info = await self.info()
         return "; ".join(info["reasons"]) if info["status"] == "unhealthy" else ""
 

@@ -30,7 +30,7 @@ _FORMS = (SIGN_IN, SIGN_OUT)
 _MAX_FIELDS = 200
 _MAX_ADDRESS = 2_000
 _UNANSWERED = 50
-_BAD_TOKEN = "This token is not valid here. Ask whoever runs this server for another one."  # noqa: S105 words for a person
+_BAD_TOKEN = "This token is not valid here. Ask the person who runs this server for another one."  # noqa: S105 words for a person
 _USED = "This address was used already, or never was one. Run sage page again for a new one."
 _NO_SESSION = "This page is open for somebody else. Run sage page again for an address of your own."
 

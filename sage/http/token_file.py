@@ -246,8 +246,8 @@ class TokenFile:
             return [_loaded(fields) for fields in tokens]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise Torn(
-                f"{self.path} is damaged, and nobody is let in: restore it, or delete it and make "
-                "the tokens again"
+                f"{self.path} is damaged, so no token is accepted: restore it, or delete it and "
+                "make the tokens again"
             ) from error
 
     @contextmanager

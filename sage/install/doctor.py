@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sage import __version__
 from sage.documents.document import Document
-from sage.errors import ConfigError, SageError
+from sage.errors import ConfigError, SageError, counted
 from sage.install.client_check import Finding, Greet, State, check_client
 from sage.install.clients import Machine, clients
 from sage.install.handshake import Greeting, greet
@@ -116,19 +116,19 @@ def _base(settings: Settings) -> Iterator[Finding]:
     for layer in info["knowledge_base"]["layers"]:
         files = layer.get("files", 0)
         state: State = "ok" if files else "absent"
-        count = f"{files} document{'s' * (files != 1)}"
+        count = counted(files, "document")
         yield Finding(f"layer {layer['name']}", state, count)
     if not info["knowledge_base"].get("content_files"):
         fix = "sage init writes a starting page for each layer"
         yield Finding("documents", "problem", "none: nothing can be answered", fix)
     index = info["index"]
     where, message = index.get("where", "memory"), index.get("message", "")
-    words = f"{index['state']}, {index.get('sections', 0):,} sections, in {where}"
+    words = f"{index['state']}, {counted(index.get('sections', 0), 'section')}, in {where}"
     lost = index["state"] != "ready" or bool(message and where == "memory")
     said = f"; {message}" if message else ""
     yield Finding("index", "problem" if lost else "ok", words + said)
     exact = not info["encoding"].startswith("estimate")
-    fix = "" if exact else "counts are estimates; install the package again, or set encoding"
+    fix = "" if exact else "counts are estimates; install the package again"
     yield Finding("tokenizer", "ok" if exact else "problem", info["encoding"], fix)
     if info["problems"]["count"]:
         first = info["problems"]["first"][0]

@@ -44,7 +44,7 @@ def load_json(text: str, dialect: Dialect) -> dict[str, Any]:
 
 
 def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def put_fields(text: str, path: Sequence[str], fields: Mapping[str, Any], dialect: Dialect) -> str:

@@ -43,13 +43,15 @@ def page_of(documents: Sequence[Document], name: str) -> Document:
     by_id = [document for document in documents if wanted and document.meta.id == wanted]
     if len(by_id) > 1:
         topics = ", ".join(document.topic for document in by_id[:5])
-        raise InvalidInput(f"the id {name!r} stands in {topics}; name one by its topic")
+        raise InvalidInput(f"the id {name!r} is in {topics}; name one by its topic")
     found = by_id[0] if by_id else None
     if found is None and wanted:
         found = named_document(documents, addresses_of(documents), wanted)
     if found is None:
         known = [d.meta.id for d in documents if d.meta.id] + [d.topic for d in documents]
-        raise NotFound(f"no page has the id or topic {name!r}{did_you_mean(wanted, known)}")
+        raise NotFound(
+            f"no page has the id or topic {name!r}{did_you_mean(wanted, known)}; sage ls lists them"
+        )
     return found
 
 

@@ -87,7 +87,7 @@ def _layer(settings: Settings) -> str:
     layer = settings.notes.layer or settings.repository_layers[-1]
     if layer not in settings.repository_layers:
         known = ", ".join(settings.repository_layers)
-        raise ConfigError(f"notes.layer is {layer!r}, which is no layer; use one of {known}")
+        raise ConfigError(f"notes.layer is {layer!r}, which is not a layer; use one of {known}")
     folder = settings.notes.folder
     if any(part in ("", ".", "..") or part.startswith(".") for part in folder.split("/")):
         raise ConfigError(f"notes.folder is {folder!r}; name a folder below the layer")

@@ -55,7 +55,7 @@ def model_named(name: str) -> Model:
     if not folder.is_absolute():
         known = ", ".join(_NAMED)
         raise ModelUnavailable(
-            f"search.model is {name!r}; use one of {known}, or the whole path of a folder with "
+            f"search.model is {name!r}; use one of {known}, or the absolute path of a folder with "
             f"ONNX weights and a tokenizer{did_you_mean(name, _NAMED)}"
         )
     if not folder.is_dir():
@@ -67,7 +67,7 @@ def model_named(name: str) -> Model:
 def _check_libraries(needed: Sequence[str]) -> None:
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
-        raise ModelUnavailable(f"{' and '.join(missing)} cannot be imported; {INSTALL}")
+        raise ModelUnavailable(f"{', '.join(missing)} cannot be imported; {INSTALL}")
 
 
 # The similarities were measured: 98 % of the best ones of questions about something else lie below

@@ -341,7 +341,9 @@ def _shown_page(document: Document) -> mcp_types.Resource:
 def _check_uri(uri: str, async_knowledge: AsyncKnowledge) -> None:
     with _protocol_errors({"uri": uri}):
         if parse_uri(uri, async_knowledge.layers).is_related:
-            raise InvalidInput("what belongs to a page is not told; subscribe to the page")
+            raise InvalidInput(
+                "there are no notifications for related pages; subscribe to the page"
+            )
 
 
 def _position(cursor: str | None) -> int:

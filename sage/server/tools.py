@@ -138,11 +138,19 @@ def _search(choices: tuple[str, ...]) -> Tool:
             "types", "array", f"Any of {', '.join(TYPES)}.", default=None, maximum=MAX_FILTERS
         ),
         Argument("tags", "array", "Any of these tags.", default=None, maximum=MAX_FILTERS),
-        Argument("status", "string", "Only pages of it.", default=None, choices=STATUSES),
         Argument(
-            "source", "string", "Only pages from there.", default=None, max_length=MAX_LANGUAGE
+            "status", "string", "Only pages with this status.", default=None, choices=STATUSES
         ),
-        Argument("sort", "string", "Order; newest first.", default=None, choices=SEARCH_ORDERS),
+        Argument(
+            "source",
+            "string",
+            "Only pages from this source.",
+            default=None,
+            max_length=MAX_LANGUAGE,
+        ),
+        Argument(
+            "sort", "string", "Order; date is newest first.", default=None, choices=SEARCH_ORDERS
+        ),
         Argument(
             "offset",
             "integer",

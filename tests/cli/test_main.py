@@ -248,3 +248,29 @@ def test_topic_alone_is_looked_for_in_all_layers(run: Run) -> None:
     code, out, _ = run("get", "principles#small steps")
     assert code == 0
     assert out == run("get", "all", "principles#small steps")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("search", "QUERY is empty; ask a question or name what you look for, or list pages by"),
+        ("search", "--type, --tag, --status, --source or --sort"),
+        ("search x --offset -1", "--offset is -1; use a whole number from 0"),
+        ("search x --type foo", "--type: there is no 'foo'; use guide"),
+        ("search x --status foo", "--status: there is no 'foo'; use draft"),
+        ("search x --sort foo", "--sort: there is no 'foo'; use relevance"),
+        ("ls --sort foo", "--sort: there is no 'foo'; use topic"),
+        ("ls --status foo", "--status: there is no 'foo'; use draft"),
+        ("ls --type foo", "--type: there is no 'foo'; use guide"),
+        ("ls --limit 0", "--limit is 0; use a whole number from 1"),
+        ("ls --offset -1", "--offset is -1; use a whole number from 0"),
+        ("get core zebra's", "find it with sage search 'zebra'\"'\"'s'"),
+        ("page --port 70000", "'--port': it should be less than or equal to 65535"),
+        ("serve --http --port 70000", "'--port': it should be less than or equal to 65535"),
+    ],
+)
+def test_an_error_names_the_options_of_the_command(run: Run, command: str, words: str) -> None:
+    code, out, err = run(*command.split())
+    assert code
+    assert not out
+    assert words in err

@@ -15,6 +15,7 @@ from sage.answers import (
 )
 from sage.cli import output
 from sage.cli import terminal as console
+from sage.errors import counted
 
 
 class Terminal(io.StringIO):
@@ -195,7 +196,7 @@ def test_a_page_that_is_not_in_force_says_so(capsys: pytest.CaptureFixture[str])
     ("number", "words"), [(0, "0 pages"), (1, "1 page"), (1_200, "1,200 pages")]
 )
 def test_one_thing_is_no_plural(number: int, words: str) -> None:
-    assert output.counted(number, "page") == words
+    assert counted(number, "page") == words
 
 
 def test_choices_are_a_table_of_what_and_why(capsys: pytest.CaptureFixture[str]) -> None:

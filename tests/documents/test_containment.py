@@ -99,7 +99,7 @@ def test_link_to_a_hidden_place_within_the_root_is_not_followed(root: Path) -> N
 def test_link_to_a_file_that_is_no_markdown_is_not_followed(root: Path) -> None:
     (root / "passwords.txt").write_text("secret")
     (root / ".knowledge" / "core" / "b.md").symlink_to(root / "passwords.txt")
-    with pytest.raises(Escape, match="no markdown"):
+    with pytest.raises(Escape, match="not markdown"):
         read(root, ".knowledge/core/b.md")
 
 

@@ -36,7 +36,7 @@ async def page(health: Health) -> str:
 
 def test_it_is_ready_once_the_index_is(written: Base) -> None:
     async def work(health: Health) -> None:
-        assert await health.trouble() == "the index is being made ready"
+        assert await health.trouble() == "the index is being prepared"
         await health.take_in(None)
         assert await health.trouble() == ""
         assert "sage_ready 1" in await page(health)

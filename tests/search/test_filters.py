@@ -154,6 +154,6 @@ def test_the_command_filters_and_lists(knowledge: KnowledgeBase, run: Run) -> No
         "search", "--type", "plan", "--type", "decision", "--sort", "date", "--limit", "2"
     )
     assert [word in listed for word in ("Gamma", "Alpha", "Other")] == [True, True, False]
-    assert "2 of 3 documents; --offset 2 goes on" in listed
+    assert "2 of 3 documents; --offset 2 shows more" in listed
     assert "Delta" in run("search", "retry", "--status", "superseded")[1]
     assert "Alpha" in run("search", "retry", "--tag", "ci", "--explain")[1]

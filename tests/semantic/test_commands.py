@@ -34,10 +34,10 @@ def _tiny(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_embed_makes_the_vectors_that_searches_by_hand_then_use(run: Run) -> None:
     assert run("search", "remember", "memos")[0] == 1
     code, said, _ = run("embed")
-    assert (code, said.strip()) == (0, "5 of 5 sections have vectors of tiny")
+    assert (code, said.strip()) == (0, "5 of 5 sections with vectors of tiny")
     code, said, _ = run("search", "remember", "memos", "--json")
     assert json.loads(said)["results"][0]["by"] == "meaning"
-    assert "5 of 5 sections have vectors" in run("info")[1]
+    assert "5 of 5 sections with vectors" in run("info")[1]
 
 
 def test_an_explanation_names_similarity_and_weight(run: Run) -> None:

@@ -305,7 +305,9 @@ def test_what_a_page_hides_does_not_reach_the_client(knowledge: KnowledgeBase) -
 def test_the_token_count_is_that_of_the_text_that_leaves(knowledge: KnowledgeBase) -> None:
     page = knowledge.settings.knowledge_dir / "core" / "hostile.md"
     page.write_bytes("# T\r\n\r\nz\u200bero \u202etext\u202c \x1b[31mred\x1b[0m\r\n".encode())
-    answer = call(knowledge, "sage_get_knowledge", {"layer": "core"}).structured_content
+    answer = call(
+        knowledge, "sage_get_knowledge", {"layer": "core", "timeout_ms": 30_000}
+    ).structured_content
     assert answer["metadata"]["token_count"] == knowledge.counter.count(answer["content"])
 
 
