@@ -53,8 +53,8 @@ HOMES = {
     "server.stdio_transport",
     "mcp_types": "http.mcp_endpoint server.mcp_server server.stdio_transport server.subscriptions",
     "numpy": "semantic.encoder semantic.granite semantic.multilingual semantic.onnx_folder "
-    "semantic.vectors semantic.vector_file",
-    "onnxruntime": "semantic.onnx_folder",
+    "semantic.onnx_graph semantic.onnx_session semantic.vectors semantic.vector_file",
+    "onnxruntime": "semantic.onnx_session",
     "opentelemetry": "http.tracing",
     "platformdirs": "paths",
     "pydantic": "server.stdio_transport",

@@ -1,4 +1,4 @@
-"""Arithmetic that the encoders share, and the one thread it is done in."""
+"""Arithmetic that several here share, and the one thread it is done in."""
 
 from typing import TypeAlias
 
@@ -32,27 +32,3 @@ def layer_norm(rows: Matrix, gain: Matrix, bias: Matrix, least: float) -> Matrix
     rows *= gain
     rows += bias
     return rows
-
-
-def softmax(scores: Matrix) -> Matrix:
-    """Shares that add up to 1 along the last axis; `scores` is changed."""
-    scores -= scores.max(axis=-1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=-1, keepdims=True)
-    return scores
-
-
-def gelu(values: Matrix) -> Matrix:
-    """The Gaussian error linear unit, its error function to seven digits.
-
-    The approximation is formula 7.1.26 of Abramowitz and Stegun.
-    """
-    size = np.abs(values) * np.float32(0.5**0.5)
-    part = 1 / (1 + np.float32(0.3275911) * size)
-    curve = np.float32(1.061405429) * part
-    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
-        curve += np.float32(factor)
-        curve *= part
-    curve *= np.exp(-size * size)
-    unit: Matrix = np.float32(0.5) * values * (1 + np.copysign(1 - curve, values))
-    return unit

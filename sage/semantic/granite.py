@@ -1,7 +1,8 @@
 """IBM's granite-embedding-30m-english: a small RoBERTa encoder, read from an int8 pack.
 
 The pack begins with its name, the length of a JSON header, and the header; a tokenizer and the
-tensors follow. Weights are in groups of 64 along the input with one scale each.
+tensors follow. Weights are in groups of 64 along the input with one scale each. The layers become
+one ONNX model: numpy takes twice the time, and its many short calls would wait for the interpreter.
 """
 
 import json
@@ -13,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from sage.semantic.encoder import Matrix, gelu, layer_norm, normalized, softmax, use_one_thread
+from sage.semantic.encoder import Matrix, normalized
+from sage.semantic.onnx_graph import Graph
+from sage.semantic.onnx_session import OnnxSession
 from sage.semantic.weights import GRANITE, ModelUnavailable
 
 MAX_TOKENS = 256
 _MAGIC = b"HMSEMB01"
 _FIRST_POSITION = 2
 """RoBERTa counts positions from here."""
+_GIVEN = "rows"
 
 
 class Granite:
@@ -31,68 +35,85 @@ class Granite:
         """Raises:
         ModelUnavailable: the weights are missing or not those that were checked.
         """
-        use_one_thread()
-        header, tokenizer, tensors = _unpacked(GRANITE.read())
-        shape = header["arch"]
-        self._heads: int = shape["heads"]
-        self._layers: int = shape["layers"]
-        self._least: float = shape["layer_norm_eps"]
-        self._tokenizer = tokenizer
+        header, self._tokenizer, tensors = _unpacked(GRANITE.read())
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._words = _quantized(tensors.pop("word_emb"))
-        # Read by columns: a product with the transposed weights is what every layer needs.
-        self._weights = {
-            name: np.ascontiguousarray(_dequantized(*_quantized(tensor)).T)
-            if tensor[0]["dtype"] == "i8"
-            else np.frombuffer(tensor[1], "<f4").reshape(tensor[0]["shape"])
-            for name, tensor in tensors.items()
-        }
+        weights = {name: _weights(tensor) for name, tensor in tensors.items()}
+        self._places = weights["pos_emb"] + weights["type_emb"][0]
+        self._session = OnnxSession(_Layers(header["arch"], weights).model())
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One vector of length 1 for each text."""
-        return normalized(np.stack([self._first(one.ids) for one in self._encoded(texts)]))
-
-    def _encoded(self, texts: Sequence[str]) -> Any:
-        return self._tokenizer.encode_batch(list(texts))
+        encoded = self._tokenizer.encode_batch(list(texts))
+        return normalized(np.stack([self._first(one.ids) for one in encoded]))
 
     def _first(self, tokens: Sequence[int]) -> Matrix:
         """The last layer's vector of the first token."""
         at = np.array(tokens)
-        weights = self._weights
         groups, scales = self._words
-        count = len(tokens)
         rows = _dequantized(groups[at], scales[at])
-        rows += weights["pos_emb"][_FIRST_POSITION : _FIRST_POSITION + count]
-        rows += weights["type_emb"][0]
-        rows = layer_norm(rows, weights["emb_ln.w"], weights["emb_ln.b"], self._least)
-        for number in range(self._layers):
-            # Of the last layer only the first row is used.
-            rows = self._layer(number, rows, 1 if number == self._layers - 1 else count)
-        first: Matrix = rows[0]
+        rows += self._places[_FIRST_POSITION : _FIRST_POSITION + len(tokens)]
+        first: Matrix = self._session.run({_GIVEN: rows})[0]
         return first
 
-    def _layer(self, number: int, rows: Matrix, wanted: int) -> Matrix:
-        """The first `wanted` rows of what a layer makes of all."""
-        own = {
-            name: self._weights[f"l{number}.{name}"]
-            for part in ("qkv", "ao", "aln", "f1", "f2", "fln")
-            for name in (f"{part}.w", f"{part}.b")
-        }
-        mixed = self._attention(rows @ own["qkv.w"] + own["qkv.b"], wanted)
-        mixed = mixed @ own["ao.w"] + own["ao.b"] + rows[:wanted]
-        mixed = layer_norm(mixed, own["aln.w"], own["aln.b"], self._least)
-        inner = gelu(mixed @ own["f1.w"] + own["f1.b"])
-        inner = inner @ own["f2.w"] + own["f2.b"] + mixed
-        return layer_norm(inner, own["fln.w"], own["fln.b"], self._least)
 
-    def _attention(self, joined: Matrix, wanted: int) -> Matrix:
-        count, width = joined.shape[0], joined.shape[1] // 3
-        parts = joined.reshape(count, 3, self._heads, width // self._heads)
-        asking, asked, told = parts.transpose(1, 2, 0, 3)
-        scores = asking[:, :wanted] @ asked.transpose(0, 2, 1)
-        scores *= np.float32((width // self._heads) ** -0.5)
-        said = softmax(scores) @ told
-        return said.transpose(1, 0, 2).reshape(wanted, width)
+class _Layers:
+    """The layers as an ONNX model, from the tokens' vectors to that of the first token."""
+
+    def __init__(self, shape: dict[str, Any], weights: dict[str, Matrix]) -> None:
+        self._graph = Graph()
+        self._weights = weights
+        self._heads: int = shape["heads"]
+        self._layers: int = shape["layers"]
+        self._least: float = shape["layer_norm_eps"]
+        self._width = weights["emb_ln.w"].shape[0]
+
+    def model(self) -> bytes:
+        """The file."""
+        rows = self._norm(_GIVEN, "emb_ln")
+        for number in range(self._layers):
+            rows = self._layer(rows, f"l{number}", is_last=number == self._layers - 1)
+        return self._graph.model(_GIVEN, rows, self._width)
+
+    def _layer(self, rows: str, name: str, is_last: bool) -> str:
+        """What a layer makes of the rows; of the last one only the first row is used."""
+        apply, numbers = self._graph.apply, self._graph.numbers
+        size = self._width // self._heads
+        joined = apply(
+            "Reshape", self._dense(rows, f"{name}.qkv"), numbers(0, 3, self._heads, size)
+        )
+        parts = apply("Transpose", joined, perm=(1, 2, 0, 3))
+        asking, asked, told = (
+            apply("Squeeze", apply("Gather", parts, numbers(part), axis=0), numbers(0))
+            for part in range(3)
+        )
+        if is_last:
+            asking = apply("Slice", asking, numbers(0), numbers(1), numbers(1))
+            rows = apply("Slice", rows, numbers(0), numbers(1), numbers(0))
+        scale = self._graph.constant(np.array([size**-0.5], np.float32))
+        scores = apply(
+            "MatMul", apply("Mul", asking, scale), apply("Transpose", asked, perm=(0, 2, 1))
+        )
+        said = apply("MatMul", apply("Softmax", scores, axis=-1), told)
+        mixed = apply("Reshape", apply("Transpose", said, perm=(1, 0, 2)), numbers(0, self._width))
+        mixed = apply("Add", self._dense(mixed, f"{name}.ao"), rows)
+        mixed = self._norm(mixed, f"{name}.aln")
+        inner = apply("Gelu", self._dense(mixed, f"{name}.f1"))
+        return self._norm(apply("Add", self._dense(inner, f"{name}.f2"), mixed), f"{name}.fln")
+
+    def _dense(self, rows: str, name: str) -> str:
+        weights, bias = self._own(name)
+        return self._graph.apply("Add", self._graph.apply("MatMul", rows, weights), bias)
+
+    def _norm(self, rows: str, name: str) -> str:
+        gain, bias = self._own(name)
+        return self._graph.apply(
+            "LayerNormalization", rows, gain, bias, axis=-1, epsilon=self._least
+        )
+
+    def _own(self, name: str) -> tuple[str, str]:
+        constant, weights = self._graph.constant, self._weights
+        return constant(weights[f"{name}.w"]), constant(weights[f"{name}.b"])
 
 
 Tensor = tuple[dict[str, Any], bytes]
@@ -112,6 +133,14 @@ def _unpacked(data: bytes) -> tuple[dict[str, Any], Tokenizer, dict[str, Tensor]
         tensors[tensor["name"]] = (tensor, data[at : at + tensor["len"]])
         at += tensor["len"]
     return header, tokenizer, tensors
+
+
+def _weights(tensor: Tensor) -> Matrix:
+    """A tensor as numbers; one of a product by columns, as rows are multiplied with it."""
+    about, data = tensor
+    if about["dtype"] == "i8":
+        return np.ascontiguousarray(_dequantized(*_quantized(tensor)).T)
+    return np.frombuffer(data, "<f4").reshape(about["shape"])
 
 
 def _quantized(tensor: Tensor) -> tuple[NDArray[np.int8], Matrix]:

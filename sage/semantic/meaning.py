@@ -175,9 +175,11 @@ class _Ready:
     ) -> None:
         # Here begins what the extra brings: nothing of it is imported before somebody needs it.
         from sage.semantic.embedder import Embedder
+        from sage.semantic.encoder import use_one_thread
         from sage.semantic.vector_file import VectorFile
         from sage.semantic.vectors import Vectors
 
+        use_one_thread()
         self.encoder: Encoder = model.load()
         self._file = VectorFile(_file_of(settings, model), model.id)
         dimensions = self.encoder.dimensions

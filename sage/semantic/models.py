@@ -15,8 +15,7 @@ from sage.semantic.weights import INSTALL, ModelUnavailable
 if TYPE_CHECKING:
     from sage.semantic.encoder import Matrix
 
-NEEDED = ("numpy", "threadpoolctl", "tokenizers")
-NEEDED_FOR_FOLDERS = (*NEEDED, "onnxruntime")
+NEEDED = ("numpy", "onnxruntime", "threadpoolctl", "tokenizers")
 
 
 class Encoder(Protocol):
@@ -60,7 +59,7 @@ def model_named(name: str) -> Model:
         )
     if not folder.is_dir():
         raise ModelUnavailable(f"search.model: there is no folder {folder}")
-    _check_libraries(NEEDED_FOR_FOLDERS)
+    _check_libraries(NEEDED)
     return _of_folder(folder)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from sage.semantic.encoder import Matrix, layer_norm, normalized, use_one_thread
+from sage.semantic.encoder import Matrix, layer_norm, normalized
 from sage.semantic.weights import MULTILINGUAL, PIECES
 
 MAX_TOKENS = 384
@@ -32,7 +32,6 @@ class Multilingual:
         """Raises:
         ModelUnavailable: the weights are missing or not those that were checked.
         """
-        use_one_thread()
         self._tokenizer = _read_tokenizer(PIECES.read())
         self._tokenizer.enable_truncation(MAX_TOKENS)
         with np.load(io.BytesIO(MULTILINGUAL.read()), allow_pickle=False) as arrays:

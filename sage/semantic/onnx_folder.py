@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from tokenizers import Tokenizer
 
 from sage.semantic.encoder import Matrix, normalized
+from sage.semantic.onnx_session import OnnxSession
 from sage.semantic.weights import ModelUnavailable
 
 TOKENIZER = "tokenizer.json"
@@ -31,20 +31,13 @@ class OnnxFolder:
         ModelUnavailable: the folder holds no such model.
         """
         weights = weights_of(folder)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        # What an operator's file asks of the runtime beyond arithmetic is not run.
-        options.log_severity_level = 4
         try:
             self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
-            self._session = onnxruntime.InferenceSession(
-                str(weights), options, providers=["CPUExecutionProvider"]
-            )
+            self._session = OnnxSession(weights)
         except Exception as error:  # both libraries raise exceptions of their own
             raise ModelUnavailable(f"the model in {folder} cannot be read: {error}") from error
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
-        self._inputs = {one.name for one in self._session.get_inputs()}
         self._first_token = _uses_first_token(folder)
         self.dimensions = int(self.embed(["a"]).shape[1])
 
@@ -60,8 +53,8 @@ class OnnxFolder:
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.zeros_like(ids),
         }
-        said = self._session.run(None, {name: given[name] for name in self._inputs & given.keys()})
-        rows: Matrix = np.asarray(said[0], dtype=np.float32)[0]
+        wanted = self._session.inputs & given.keys()
+        rows: Matrix = self._session.run({name: given[name] for name in wanted})[0]
         if rows.ndim == 1:
             return rows
         pooled: Matrix = rows[0] if self._first_token else rows.mean(axis=0)
