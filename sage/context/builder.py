@@ -49,7 +49,6 @@ LEAST_PRINCIPLE = 130
 """Tokens that a short principle takes: a smaller share is not kept for one."""
 ONE_PRINCIPLE = 220
 """Tokens that hold one principle."""
-_KEPT_PASSAGES = 4_000
 _KEPT_SCORES = 16
 
 
@@ -126,9 +125,9 @@ class ContextBuilder:
         replaced = {path: one.path for path, one in successors(ordered).items()}
         has_core = any(entry.layer == CORE_LAYER for entry in ordered)
         passages = known.passages if footers == known.footers else {}
-        if len(passages) > _KEPT_PASSAGES:
-            passages = {}
-        self._known = known = KnownPages(entries, ordered, footers, replaced, has_core, passages)
+        self._known = known = KnownPages(
+            entries, ordered, footers, replaced, has_core, passages, lock=known.lock
+        )
         return known
 
 

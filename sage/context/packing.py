@@ -139,7 +139,7 @@ class Packing:
         if not self._said:
             return False
         own = candidate.passage.shingles
-        return len(own & self._said) >= REPEATED_SHARE * len(own)
+        return len(self._said.intersection(own)) >= REPEATED_SHARE * len(own)
 
     def _take(self, candidate: Candidate, limit: int) -> bool:
         room = limit - self.used

@@ -5,6 +5,8 @@ passage is worth to a task is the business of `scoring`.
 """
 
 import re
+import sys
+from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -162,16 +164,20 @@ class Passage:
         return len(self.document.body[self.start : self.stop].encode("utf-8", "replace"))
 
     @cached_property
-    def words(self) -> frozenset[str]:
-        """Its words, folded."""
-        return frozenset(re.findall(r"[^\W_]+", self.text.casefold()))
+    def words(self) -> tuple[str, ...]:
+        """Its words, folded; a word of many passages is kept once for all of them."""
+        found = set(re.findall(r"[^\W_]+", self.text.casefold()))
+        return tuple(map(sys.intern, found))
 
     @cached_property
-    def shingles(self) -> frozenset[int]:
-        """Its runs of five words, without case and marks, by which repeated text is known."""
+    def shingles(self) -> "array[int]":
+        """Its runs of five words, without case and marks, by which repeated text is known.
+
+        As plain numbers: sets of them took most of what a base keeps for its contexts.
+        """
         words = re.findall(r"\w+", self.document.body[self.inner_start : self.stop].casefold())
         runs = (words[at : at + _SHINGLE] for at in range(max(1, len(words) - _SHINGLE + 1)))
-        return frozenset(hash(tuple(run)) for run in runs)
+        return array("q", {hash(tuple(run)) for run in runs})
 
 
 def passages_of(document: Page, footers: Collection[str] = ()) -> tuple[Passage, ...]:

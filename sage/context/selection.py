@@ -3,6 +3,7 @@
 Pages are judged by what the index keeps of them, and only those that may come are opened.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -46,6 +47,10 @@ WEAKEST_PAGE = 0.15
 _PAGES_FOR_RECIPE = 2.0
 """Without a task, pages with so many times the tokens of the budget are looked at."""
 _LEFT_NAMED = 3
+KEPT_BYTES = 24_000_000
+"""What opened pages may take, with all that was worked out of them, until the next context."""
+_PAGE_BYTES = 4_000
+_BYTES_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,24 @@ class KnownPages:
     passages: dict[str, tuple[DocumentEntry, tuple[Passage, ...]]] = field(default_factory=dict)
     scored: dict[object, "ScoredPages"] = field(default_factory=dict)
     """By recipe and languages."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def keep(self, entry: DocumentEntry, passages: tuple[Passage, ...]) -> None:
+        """Remember the passages of a page, in place of those of the first when it is too much."""
+        with self.lock:
+            self.passages.pop(entry.path, None)
+            self.passages[entry.path] = (entry, passages)
+            kept = sum(_size_of(page) for page, _ in self.passages.values())
+            while kept > KEPT_BYTES and len(self.passages) > 1:
+                path = next(iter(self.passages))
+                kept -= _size_of(self.passages.pop(path)[0])
+                for scored in list(self.scored.values()):
+                    scored.candidates.pop(path, None)
+
+
+def _size_of(entry: DocumentEntry) -> int:
+    """Roughly what the passages of a page take in memory."""
+    return _PAGE_BYTES + _BYTES_PER_TOKEN * entry.tokens
 
 
 @dataclass(frozen=True)
@@ -309,7 +332,7 @@ class Selector:
             if page is None:
                 return None
             known = (entry, passages_of(page, self._known.footers))
-            self._known.passages[entry.path] = known
+            self._known.keep(*known)
         return known[1]
 
     def _shares(self) -> dict[str, float]:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sage.context import selection
 from sage.context.builder import ContextBuilder, ContextRequest
 from sage.context.selection import languages_of_request
 from sage.deadline import Deadline, no_deadline
@@ -283,3 +284,17 @@ FILES = {
     "practices/a.md": f"# A\n\n{prose(60, 1)}\n",
     "practices/b.md": f"# B\n\n{prose(60, 2)}\n",
 }
+
+
+def test_opened_pages_are_kept_up_to_a_number_of_bytes(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [f"{first}{second}ing" for first in ("walk", "sail", "row") for second in "abcdefgh"]
+    pages = {f"core/{word}.md": f"# {word}\n\nWhen {word}, wear a hat.\n" for word in words}
+    knowledge = base.open(pages)
+    monkeypatch.setattr(selection, "KEPT_BYTES", 20_000)
+    contexts = [knowledge.context("coding", task=f"{word} with a hat") for word in words]
+    assert all(context["token_count"] for context in contexts)
+    known = knowledge._contexts.get()._known
+    assert 1 <= len(known.passages) <= 5
+    assert all(path in known.passages for one in known.scored.values() for path in one.candidates)
