@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import onnxruntime
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from sage.semantic.encoder import Matrix
 
-Given = NDArray[np.int64] | Matrix
+Given: TypeAlias = NDArray[np.int64] | Matrix
 
 
 class OnnxSession:
