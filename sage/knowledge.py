@@ -23,7 +23,7 @@ from sage.errors import InvalidInput, TimeoutExceeded
 from sage.live_index import Backend, Lazy, LiveIndex
 from sage.reading import load_all, read_topic
 from sage.settings import Settings
-from sage.status import meaning_info, take_status
+from sage.status import take_status
 from sage.token_counter import BundledVocabulary, LightCounter, TokenCounter
 from sage.values import (
     ALL_LAYERS,
@@ -393,22 +393,11 @@ class KnowledgeBase:
     def info(self, deadline: Deadline | None = None) -> InfoAnswer | ReplicaInfo:
         """The state of the knowledge base, with what is known by the deadline."""
         deadline = deadline or no_deadline()
-        # To import what searches may take longer than a caller with a deadline has.
-        can_wait = deadline.remaining_seconds is None
-        is_known = can_wait or self._index.is_open
-        answer = take_status(
-            self.library,
-            self.counter,
-            self._index.engine.sizes() if is_known else {},
-            self._index.info if is_known else IndexInfo(state="opening"),
-            deadline,
-        ).answer(
-            self._answers.info,
-            round(self._clock() - self._started, 1),
-        )
-        if is_known and self.meaning is not None:
-            sections = self._index.engine.state.sections
-            answer["meaning"] = meaning_info(self.meaning.state, sections)
+        sizes, index, meaning = self._index.measure(deadline)
+        status = take_status(self.library, self.counter, sizes, index, deadline)
+        answer = status.answer(self._answers.info, round(self._clock() - self._started, 1))
+        if meaning is not None:
+            answer["meaning"] = meaning
         return answer if self._backend is None else self._backend.describe(answer, self.settings)
 
     def index(self) -> IndexInfo:

@@ -6,17 +6,17 @@ takes longer to import than a layer to load.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from sage.answers import IndexInfo, InfoAnswer, ReplicaInfo
+from sage.answers import IndexInfo, InfoAnswer, MeaningInfo, ReplicaInfo
 from sage.deadline import Clocks, Deadline
 from sage.documents.files import SourceFile
 from sage.documents.library import Library, Listing, files_of
 from sage.settings import Settings
-from sage.status import index_info
+from sage.status import IndexedSize, index_info, meaning_info
 from sage.token_counter import BundledVocabulary, TokenCounter
 
 if TYPE_CHECKING:
@@ -102,6 +102,17 @@ class LiveIndex:
     def info(self) -> IndexInfo:
         """The state of the index."""
         return index_info(self.engine.state, self._progress)
+
+    def measure(
+        self, deadline: Deadline
+    ) -> tuple[Mapping[str, IndexedSize], IndexInfo, MeaningInfo | None]:
+        """What the index knows of each file, its state, and how many sections have vectors."""
+        # To import what searches may take longer than a caller with a deadline has.
+        if deadline.remaining_seconds is not None and not self.is_open:
+            return {}, IndexInfo(state="opening"), None
+        engine, meaning = self.engine, self.meaning
+        told = meaning_info(meaning.state, engine.state.sections) if meaning else None
+        return engine.sizes(), self.info, told
 
     def current(
         self, deadline: Deadline, progress: "Progress | None" = None
