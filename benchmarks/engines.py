@@ -50,7 +50,7 @@ class Sage:
         self.settings = load_settings(flags, {"SAGE_CACHE_DIR": str(folder / "cache")}, folder)
         self.library = Library(self.settings)
         self.engine = SearchEngine(
-            self.settings, TokenCounter().count_slice, BundledVocabulary().holds
+            self.settings, TokenCounter().count_slice, BundledVocabulary().place
         )
         self.update()
 

@@ -147,8 +147,8 @@ class LiveIndex:
         from sage.search.engine import SearchEngine
 
         self._meaning = self._open_meaning()
-        count, holds = self._counter.count_slice, self._vocabulary.holds
-        return SearchEngine(self._settings, count, holds, self._meaning)
+        count, place_of = self._counter.count_slice, self._vocabulary.place
+        return SearchEngine(self._settings, count, place_of, self._meaning)
 
     def _open_meaning(self) -> "SectionMeaning | None":
         """What compares meanings; None without the extra, of which then nothing is imported."""

@@ -214,13 +214,15 @@ class BundledVocabulary:
         is_slow = any(len(piece) > _SLOW_WORD_PIECE // 3 and _is_slow(piece) for piece in pieces)
         return None if is_slow or not ranks else self._sum(pieces, ranks)
 
-    def holds(self, word: str) -> bool:
-        """Whether a word is one token where a word begins: after a blank, or in title case."""
+    def place(self, word: str) -> int | None:
+        """Where a word stands among the tokens, the commonest first; None when it is none.
+
+        It is one where a word begins: after a blank, or in title case.
+        """
         ranks = self._loaded()
         ways = (f" {word}", f" {word.title()}", word.title())
-        return any(
-            b2a_base64(way.encode("utf-8", "replace"), newline=False) in ranks for way in ways
-        )
+        names = (b2a_base64(way.encode("utf-8", "replace"), newline=False) for way in ways)
+        return min((ranks[name] for name in names if name in ranks), default=None)
 
     def _loaded(self) -> dict[bytes, int]:
         if self._ranks is None:

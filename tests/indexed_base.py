@@ -22,7 +22,7 @@ class IndexedBase:
     def __init__(self, base: Base, **flags: object) -> None:
         self.settings = base.settings(**flags)
         self.library = Library(self.settings, base.clocks)
-        self.engine = SearchEngine(self.settings, count_words, lambda _: False)
+        self.engine = SearchEngine(self.settings, count_words, lambda _: None)
         self.loaded: list[str] = []
 
     def files(self) -> list[SourceFile]:

@@ -261,10 +261,10 @@ def test_a_piece_that_is_no_word_of_anybodys_is_counted_by_its_bytes() -> None:
 
 
 def test_it_holds_words_and_not_their_ends() -> None:
-    assert VOCABULARY.holds("convention")
-    assert VOCABULARY.holds("kubernetes")
-    assert not VOCABULARY.holds("databse")
-    assert not VOCABULARY.holds("ilerplate")
+    assert VOCABULARY.place("convention") is not None
+    assert VOCABULARY.place("kubernetes") is not None
+    assert VOCABULARY.place("databse") is None
+    assert VOCABULARY.place("ilerplate") is None
 
 
 @given(st.text(max_size=80))

@@ -26,8 +26,8 @@ from sage.search.query import NO_FILTERS, Filters
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
 from sage.search.spelling import RealWords
-from sage.search.synonyms import with_team
 from sage.search.update import LookUp, Progress
+from sage.search.vocabulary import with_team
 from sage.settings import CheckSettings, ContextSettings, Settings
 from sage.sources import Source as SourceSettings
 from sage.token_counter import BundledVocabulary
@@ -161,8 +161,9 @@ class ClusterEngine:
         ranker = Ranker(
             scope.catalog, reader, reader.postings, words.fields, stats=scope.stats, counts=reader
         )
-        is_word = self._real_words.is_real
-        return Searcher(ranker, reader, words, self._synonyms, self._settings.layers, is_word)
+        return Searcher(
+            ranker, reader, words, self._synonyms, self._settings.layers, self._real_words
+        )
 
     def on_one_view(self, work: Callable[[Scope], T], scope: Scope, deadline: Deadline) -> T:
         """Do the work on a view; when that was removed meanwhile, on the one in force."""
@@ -219,7 +220,7 @@ class ClusterBackend:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._real_words = RealWords(BundledVocabulary().holds)
+        self._real_words = RealWords(BundledVocabulary().place)
 
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads pages of the layers of these settings."""

@@ -24,7 +24,6 @@ __all__ = [
     "scoring",
     "searcher",
     "spelling",
-    "synonyms",
     "update",
     "vocabulary",
 ]

@@ -1,7 +1,8 @@
 """From text to terms: what counts as a word, for documents and queries alike.
 
 A term is a written form, folded in case and accents. Identifiers give their parts and one joined
-form, Chinese, Japanese and Korean runs their characters and pairs. Stemming is the index's.
+form, Chinese, Japanese and Korean runs their characters and pairs. What of a pasted text or a
+question says nothing is known here too. Stemming is the index's.
 """
 
 import re
@@ -200,3 +201,64 @@ def _split(piece: str) -> list[str]:
 
 def _form(text: str) -> str:
     return (text.lower() if text.isascii() else text.casefold())[:MAX_TERM]
+
+
+# Stack frames, times, addresses and line numbers say where something happened, not what: they would
+# drown the few words of a pasted error or log that a page can answer.
+_FRAMES = re.compile(
+    r"^[ \t]*+(?:"
+    r"File \"[^\"\n]{0,300}\", line \d+[^\n]*"
+    r"|at [\w$.<>/\[\]]{1,200} ?\([^()\n]{0,200}\)"
+    r"|at [^\s()]{1,300}:\d+(?::\d+)?"
+    r"|from [^\s:]{1,300}:\d+:in [^\n]{0,200}"
+    r"|\.\.\. \d+ more"
+    r"|Traceback \(most recent call last\):?"
+    r"|[\^~][\^~ ]*+"
+    r")[ \t]*+$",
+    re.MULTILINE,
+)
+_NOISE = re.compile(
+    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|(?<![\w.])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"|\b0x[0-9a-fA-F]{4,32}\b"
+    r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"
+    r"|\b(?=[0-9a-f]{0,39}\d)[0-9a-f]{12,64}\b"
+)
+_PLACE = re.compile(r"(?<=[\w)\]]):\d{1,6}(?::\d{1,6})?(?!\w)")
+_FOLDERS = re.compile(r"(?<![\w/])(?:[A-Za-z]:)?(?:[\w.@~-]{0,100}[/\\]){2,20}(?=[\w.@-])")
+_SENTENCE = 12
+_ERROR = re.compile(
+    r"\b(?:error|exception|failed|failure|cannot|can't|unable|refused|denied|invalid|unexpected"
+    r"|undefined|forbidden|panic|fatal|traceback|warning)\b|\w:(?:\s|$)|=",
+    re.IGNORECASE,
+)
+
+
+def is_pasted(text: str) -> bool:
+    """Whether somebody pasted a text rather than asked for something."""
+    return "\n" in text.strip() or len(text) > 300 or bool(_NOISE.search(text))
+
+
+def is_message(text: str) -> bool:
+    """Whether quotes in a text are those of a program rather than of a person."""
+    outside = re.sub(r"[\"\u201c\u201d][^\"\u201c\u201d]*[\"\u201c\u201d]", " ", text)
+    return len(outside.split()) > _SENTENCE or bool(_ERROR.search(outside))
+
+
+def without_noise(text: str) -> str:
+    """The message in a pasted text; all of it when nothing else would be left."""
+    kept = _PLACE.sub(" ", _FOLDERS.sub(" ", _NOISE.sub(" ", _FRAMES.sub(" ", text))))
+    return kept if re.search(r"\w", kept) else text
+
+
+_CHINESE_ASKING = re.compile(
+    "请问|为什么|为何|什么(?:时候|样)?|是指|怎么样?|怎样|如何|哪(?:些|个|里|位|一?年|种|儿)"
+    "|多少|是否|能否|可否|有没有|是不是|[吗呢吧]"
+)
+"""What Chinese asks with; between its words nobody puts a blank."""
+
+
+def without_asking(text: str) -> str:
+    """A text without the words that only ask; all of it when nothing else would be left."""
+    kept = _CHINESE_ASKING.sub(" ", text)
+    return kept if re.search(r"\w", kept) else text

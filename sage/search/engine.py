@@ -22,10 +22,9 @@ from sage.search.indexing import CountTokens
 from sage.search.query import NO_FILTERS, Filters
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
-from sage.search.spelling import Holds, RealWords
-from sage.search.synonyms import with_team
+from sage.search.spelling import PlaceOf, RealWords
 from sage.search.update import IndexUpdate, LookUp, Progress
-from sage.search.vocabulary import Vocabulary
+from sage.search.vocabulary import Vocabulary, with_team
 from sage.settings import Settings
 from sage.values import OWN, RELEVANCE
 
@@ -140,16 +139,16 @@ class SearchEngine:
         self,
         settings: Settings,
         count_tokens: CountTokens,
-        holds: Holds,
+        place_of: PlaceOf,
         meaning: Meaning | None = None,
     ) -> None:
         """Args:
-        holds: whether a vocabulary holds a word as a whole.
+        place_of: where a word stands in a vocabulary, the commonest first.
         meaning: what is near a text in meaning; None to search by words alone.
         """
         self._meaning = meaning
         self._settings = settings
-        self._real_words = RealWords(holds)
+        self._real_words = RealWords(place_of)
         self._count_tokens = count_tokens
         self._synonyms = with_team(settings.synonyms)
         others = [one for one in settings.served if one.name != OWN]
@@ -351,14 +350,13 @@ class SearchEngine:
         vocabulary = Vocabulary(reader, self._vocabulary)
         self._vocabulary = vocabulary
         ranker = Ranker(index.catalog, reader.lengths, reader.postings, vocabulary.fields)
-        is_word = self._real_words.is_real
         return Searcher(
             ranker,
             reader,
             vocabulary,
             self._synonyms,
             self._settings.layers,
-            is_word,
+            self._real_words,
             self._meaning,
         )
 

@@ -11,7 +11,7 @@ from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
 from sage.search.analysis import JOIN, folded, is_cjk
 from sage.search.catalog import DocumentEntry, SectionEntry
-from sage.search.scoring import Verdict
+from sage.search.verdict import Verdict
 from sage.values import RELEVANCE
 
 PLAIN_TYPES = ("", "guide", "reference")

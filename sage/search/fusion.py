@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 
 from sage.search.catalog import Catalog
 from sage.search.ranking import Ranked, Ranking, ReadDocument
-from sage.search.scoring import STRENGTH, Verdict, standing
+from sage.search.scoring import STRENGTH, standing
+from sage.search.verdict import Verdict
 
 CANDIDATES = 20
 """Documents that each side proposes."""

@@ -14,7 +14,17 @@ from typing import NamedTuple, Protocol
 from sage.deadline import Deadline
 from sage.documents.front_matter import STATUSES, TYPES
 from sage.errors import InvalidInput, did_you_mean
-from sage.search.analysis import Analyzer, Word, content_words, folded, terms_of
+from sage.search.analysis import (
+    Analyzer,
+    Word,
+    content_words,
+    folded,
+    is_message,
+    is_pasted,
+    terms_of,
+    without_asking,
+    without_noise,
+)
 from sage.search.catalog import DocumentEntry
 from sage.search.postings import FIELDS, Postings
 from sage.search.ranking import Ranker
@@ -139,7 +149,7 @@ def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Q
         text = without_noise(text)
     parts = _Parts(analyzer, known, plain=pasted or is_message(text))
     rest = _PART.sub(parts.take, folded(text))
-    written = analyzer.words(rest)
+    written = analyzer.words(without_asking(rest))
     words = _distinct(content_words(written))
     if not words and not parts.filters:
         words, parts.excluded = parts.excluded, []
@@ -213,54 +223,6 @@ def _distinct(words: list[Word]) -> list[Word]:
     for word in words:
         first.setdefault((word.form, word.parts), word)
     return list(first.values())
-
-
-# Stack frames, times, addresses and line numbers say where something happened, not what: they would
-# drown the few words of a pasted error or log that a page can answer.
-_FRAMES = re.compile(
-    r"^[ \t]*+(?:"
-    r"File \"[^\"\n]{0,300}\", line \d+[^\n]*"
-    r"|at [\w$.<>/\[\]]{1,200} ?\([^()\n]{0,200}\)"
-    r"|at [^\s()]{1,300}:\d+(?::\d+)?"
-    r"|from [^\s:]{1,300}:\d+:in [^\n]{0,200}"
-    r"|\.\.\. \d+ more"
-    r"|Traceback \(most recent call last\):?"
-    r"|[\^~][\^~ ]*+"
-    r")[ \t]*+$",
-    re.MULTILINE,
-)
-_NOISE = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
-    r"|(?<![\w.])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-    r"|\b0x[0-9a-fA-F]{4,32}\b"
-    r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"
-    r"|\b(?=[0-9a-f]{0,39}\d)[0-9a-f]{12,64}\b"
-)
-_PLACE = re.compile(r"(?<=[\w)\]]):\d{1,6}(?::\d{1,6})?(?!\w)")
-_FOLDERS = re.compile(r"(?<![\w/])(?:[A-Za-z]:)?(?:[\w.@~-]{0,100}[/\\]){2,20}(?=[\w.@-])")
-_SENTENCE = 12
-_ERROR = re.compile(
-    r"\b(?:error|exception|failed|failure|cannot|can't|unable|refused|denied|invalid|unexpected"
-    r"|undefined|forbidden|panic|fatal|traceback|warning)\b|\w:(?:\s|$)|=",
-    re.IGNORECASE,
-)
-
-
-def is_pasted(text: str) -> bool:
-    """Whether somebody pasted a text rather than asked for something."""
-    return "\n" in text.strip() or len(text) > 300 or bool(_NOISE.search(text))
-
-
-def is_message(text: str) -> bool:
-    """Whether quotes in a text are those of a program rather than of a person."""
-    outside = re.sub(r"[\"\u201c\u201d][^\"\u201c\u201d]*[\"\u201c\u201d]", " ", text)
-    return len(outside.split()) > _SENTENCE or bool(_ERROR.search(outside))
-
-
-def without_noise(text: str) -> str:
-    """The message in a pasted text; all of it when nothing else would be left."""
-    kept = _PLACE.sub(" ", _FOLDERS.sub(" ", _NOISE.sub(" ", _FRAMES.sub(" ", text))))
-    return kept if re.search(r"\w", kept) else text
 
 
 Allows = Callable[[int], bool]

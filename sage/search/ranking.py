@@ -225,6 +225,10 @@ class Ranker:
         ranked.sort(key=lambda one: (-one.strength, slots[one.slot].path))
         return Ranking(ranked[:limit], len(totals), complete and not deadline.expired)
 
+    def row_of(self, ranked: Ranked) -> int:
+        """The row of a document's best section."""
+        return self.catalog.first_rows[ranked.slot] + 1 + ranked.section
+
     def matching(
         self, concepts: Sequence[Concept], allowed: Callable[[int], bool] | None
     ) -> set[int]:

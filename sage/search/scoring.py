@@ -1,16 +1,12 @@
-"""What a match is worth, and whether the matches of a query amount to an answer.
+"""What a match is worth: the constants of the ranking, and the lengths it is measured by.
 
-The constants of the ranking, the lengths it is measured by, and the verdict: yes, partly, or no.
-How the constants were chosen, and how often the verdict is wrong, is in docs/search.md.
+How the constants were chosen is in docs/search.md.
 """
 
 import math
 from array import array
-from typing import Literal, NamedTuple
 
 from sage.search.catalog import Catalog, DocumentEntry
-
-Verdict = Literal["yes", "partly", "no"]
 
 DOCUMENT_K1, DOCUMENT_B = 1.8, 0.8
 SECTION_K1, SECTION_B = 1.6, 0.75
@@ -51,8 +47,9 @@ class CorpusStats:
         self.documents = max(len(entries), 1)
         self.sections = max(catalog.section_count, 1)
         total = sum(entry.length for entry in entries) or 1
-        average = total / self.documents
-        self.pages = min(1.0, max(0.0, (average - SHORT) / (LONG - SHORT)))
+        self.length = total / self.documents
+        """The words of an average document."""
+        self.pages = min(1.0, max(0.0, (self.length - SHORT) / (LONG - SHORT)))
         """How far the documents are pages rather than notes, from 0 to 1."""
         document_b = SHORT_B + (DOCUMENT_B - SHORT_B) * self.pages
         section_b = SHORT_B + (SECTION_B - SHORT_B) * self.pages
@@ -99,62 +96,3 @@ def shown_score(strength: float, possible: float) -> float:
     """
     score = 1 - math.exp(-strength / (STRENGTH * possible)) if possible > 0 else 1.0
     return max(0.0001, round(score, 4))
-
-
-SCORE, COVERAGE = 0.7, 0.3
-LEAST = 0.20
-OF_PAGES = 0.12
-"""Long pages hold some words of any question: more is needed of them than of notes."""
-OF_MISSING = 0.20
-OF_WORDS = 0.10
-"""A long question is never met by all its words: from eight words to 28 less is needed."""
-FEW, MANY = 8, 28
-MANY_DOCUMENTS = 40
-MOSTLY = 0.7
-"""The share of a task that several pages hold together when it is about something here."""
-ENOUGH = 0.32
-"""The score of a page that is worth giving to a task, whatever else the task names."""
-SURELY = 0.12
-"""How far above the least an answer stands that is more than partly one."""
-
-
-class Evidence(NamedTuple):
-    """What is known of the best results of a query."""
-
-    score: float
-    coverage: float
-    """The share of what was asked, by rarity, that the best section holds."""
-    missing: float
-    """The share that no document holds."""
-    words: int
-    pages: float
-    """How far the documents are pages rather than notes, from 0 to 1."""
-    documents: int
-    together: float = 0.0
-    """The share that the best sections hold together."""
-
-
-def judge(evidence: Evidence) -> Verdict:
-    """The verdict on a query."""
-    if not evidence.score:
-        return "no"
-    strength = SCORE * evidence.score + COVERAGE * evidence.coverage
-    long = min(1.0, max(0.0, (evidence.words - FEW) / (MANY - FEW)))
-    needed = LEAST + OF_PAGES * evidence.pages - OF_WORDS * long + OF_MISSING * evidence.missing
-    # A few pages do not hold the words of every question that they answer.
-    needed *= min(1.0, math.log1p(evidence.documents) / math.log1p(MANY_DOCUMENTS))
-    if strength < needed:
-        return "no"
-    return "partly" if evidence.missing or strength < needed + SURELY else "yes"
-
-
-def is_about_something(evidence: Evidence) -> bool:
-    """Whether a base holds something about a task, which may draw on several pages.
-
-    Few pages are judged by what they hold together: each word of a task may be on another.
-    """
-    if evidence.score >= ENOUGH:
-        return True
-    if evidence.documents < MANY_DOCUMENTS or evidence.together >= MOSTLY:
-        evidence = evidence._replace(coverage=max(evidence.coverage, evidence.together))
-    return judge(evidence) != "no"

@@ -4,7 +4,7 @@ Which documents a query allows is the document filter's, which of them are best 
 much of them an answer shows the answering's.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -32,7 +32,9 @@ from sage.search.query import (
     holding_phrase,
 )
 from sage.search.ranking import Ranked, Ranker, Ranking
-from sage.search.scoring import Evidence, is_about_something, judge, rarity, shown_score
+from sage.search.scoring import rarity, shown_score
+from sage.search.spelling import RealWords
+from sage.search.verdict import gather_evidence, is_about_something, judge
 from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
 from sage.values import DATE, RELEVANCE
 
@@ -47,8 +49,6 @@ _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
 _MAX_DOCUMENTS = 50
 """Documents kept unpacked: the results of one search."""
-_JUDGED = 3
-"""So many of the best documents decide whether what was asked is here."""
 _SPARE = 20
 """Documents that are ranked beyond the limit, to take the places of copies."""
 _SECOND_SECTIONS = 1
@@ -102,11 +102,12 @@ class Searcher:
         vocabulary: Words,
         synonyms: Mapping[str, Sequence[str]],
         layers: Collection[str],
-        is_word: Callable[[str], bool],
+        english: RealWords,
         meaning: Meaning | None = None,
     ) -> None:
         self.ranker = ranker
         self._meaning = meaning
+        self._english = english
         self.catalog = ranker.catalog
         self._reader = reader
         self._vocabulary = vocabulary
@@ -114,7 +115,7 @@ class Searcher:
         self._analyzer = Analyzer()
         self._documents: dict[int, StoredDocument] = {}
         self._interpreter = Interpreter(
-            vocabulary, ranker.frequency, synonyms, is_word, self._stand_together
+            vocabulary, ranker.frequency, synonyms, english.is_real, self._stand_together
         )
         self._filter = DocumentFilter(ranker, self._interpreter, layers)
 
@@ -307,7 +308,14 @@ class Searcher:
     def _fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
         """The best documents by words and, where it is known, by meaning."""
         ranking = self._rank(asked, limit, deadline)
-        evidence = self._evidence(asked, ranking)
+        evidence = gather_evidence(
+            self.ranker,
+            asked.concepts,
+            len(asked.missing),
+            asked.possible,
+            ranking.best,
+            self._english.place,
+        )
         words = Fused(ranking, judge(evidence), {}, is_about_something(evidence))
         if self._meaning is None or not asked.possible:
             return words
@@ -500,36 +508,6 @@ class Searcher:
                 newer = order.pop(slots.index(successor))
                 order.insert(here, newer._replace(strength=order[here].strength))
         return order
-
-    def _evidence(self, asked: InterpretedQuery, ranking: Ranking) -> Evidence:
-        """What the best results say about whether the base holds what was asked."""
-        stats = self.ranker.stats
-        weighed = [
-            (self.ranker.matches(concept), concept.weight)
-            for concept in asked.concepts
-            if concept.weight > JOINED
-        ]
-        words = len(weighed) + len(asked.missing)
-        if not ranking.best or not asked.possible:
-            return Evidence(0.0, 0.0, 1.0, words, stats.pages, stats.documents)
-        rows = [self._row(best) for best in ranking.best[:_JUDGED]]
-        held = [
-            [matches.rarity * weight * matches.is_in(row) for matches, weight in weighed]
-            for row in rows
-        ]
-        return Evidence(
-            shown_score(ranking.best[0].strength, asked.possible),
-            max(map(sum, held)) / asked.possible,
-            len(asked.missing) * rarity(0, stats.documents) / asked.possible,
-            words,
-            stats.pages,
-            stats.documents,
-            sum(map(max, zip(*held, strict=True))) / asked.possible,
-        )
-
-    def _row(self, ranked: Ranked) -> int:
-        """The row of a document's best section."""
-        return self.catalog.first_rows[ranked.slot] + 1 + ranked.section
 
     def _note(self, asked: InterpretedQuery, ranking: Ranking) -> str:
         notes = list(asked.notes)

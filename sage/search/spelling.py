@@ -183,8 +183,8 @@ def distance(one: str, other: str, most: int) -> int:
     return min(row[-1], most + 1)
 
 
-Holds = Callable[[str], bool]
-"""Whether a vocabulary holds a word as a whole."""
+PlaceOf = Callable[[str], int | None]
+"""Where a word stands in a vocabulary, the commonest first; None when it does not hold it whole."""
 
 _ENDINGS = (
     ("ies", "y"), ("ied", "y"), ("ying", "y"), ("ier", "y"), ("iest", "y"), ("ily", "y"),
@@ -231,9 +231,12 @@ _MISSPELT = frozenset(_MISSPELT_WORDS.split())
 class RealWords:
     """Knows words by one vocabulary; remembers what it was asked."""
 
-    def __init__(self, holds: Holds) -> None:
-        self._holds = holds
+    def __init__(self, place_of: PlaceOf) -> None:
+        self.place = place_of
         self.is_real = lru_cache(maxsize=10_000)(self._is_real)
+
+    def _holds(self, form: str) -> bool:
+        return self.place(form) is not None
 
     def _is_real(self, form: str) -> bool:
         if form in _MISSPELT:

@@ -106,3 +106,8 @@ def test_any_text_is_a_query(text: str) -> None:
     query = parsed(text)
     assert len(query.words) <= MAX_WORDS
     assert all(word.form for word in query.words)
+
+
+def test_what_chinese_asks_with_is_no_word_of_the_question() -> None:
+    assert [word.form for word in parse("书签有什么作用？", Analyzer()).words] == ["书签有", "作用"]
+    assert [word.form for word in parse("什么", Analyzer()).words] == ["什么"]

@@ -5,7 +5,7 @@ import pytest
 from sage.search.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
-WORDS = RealWords(BundledVocabulary().holds)
+WORDS = RealWords(BundledVocabulary().place)
 
 
 @pytest.mark.parametrize(
