@@ -97,3 +97,45 @@ def test_what_ends_the_server_waits_for_its_grace() -> None:
     assert pod["terminationGracePeriodSeconds"] >= 5 + 10
     assert "TimeoutStopSec=20" in text_of("sage.service")
     assert yaml.safe_load(text_of("compose.yaml"))["services"]["sage"]["stop_grace_period"] == "20s"
+
+
+def clustered(kind: str, name: str) -> Any:
+    (found,) = (
+        one
+        for one in yaml.safe_load_all(text_of("kubernetes-cluster.yaml"))
+        if (one["kind"], one["metadata"]["name"]) == (kind, name)
+    )
+    return found
+
+
+def hosts_in(urls: str) -> list[str]:
+    return [re.sub(r"^http://|:9200$", "", url) for url in urls.split(",")]
+
+
+def test_replicas_know_all_three_nodes_of_the_cluster_and_have_no_files() -> None:
+    services = yaml.safe_load(text_of("compose-cluster.yaml"))["services"]
+    nodes = [name for name in services if name.startswith("search")]
+    assert hosts_in(services["sage"]["environment"]["SAGE_OPENSEARCH_URL"]) == nodes
+    assert all(services[name]["environment"]["node.name"] == name for name in nodes)
+    assert "volumes" not in services["sage"]
+    stateful = clustered("StatefulSet", "search")["spec"]
+    pod = clustered("Deployment", "sage")["spec"]["template"]["spec"]
+    known = {one["name"]: one["value"] for one in pod["containers"][0]["env"]}
+    names = [f"search-{number}" for number in range(stateful["replicas"])]
+    assert hosts_in(known["SAGE_OPENSEARCH_URL"]) == [f"{name}.search" for name in names]
+    assert {one["name"] for one in pod["volumes"]} == {"cache", "tmp", "tokens"}
+    node = stateful["template"]["spec"]["containers"][0]["env"]
+    managers = {one["name"]: one.get("value") for one in node}
+    assert managers["cluster.initial_cluster_manager_nodes"] == ",".join(names)
+
+
+def test_only_replicas_reach_a_cluster_without_accounts() -> None:
+    compose = yaml.safe_load(text_of("compose-cluster.yaml"))
+    assert compose["networks"]["cluster"]["internal"] is True
+    for name, service in compose["services"].items():
+        assert name == "sage" or (service["networks"], "ports" in service) == (["cluster"], False)
+    policy = clustered("NetworkPolicy", "search")["spec"]
+    assert policy["podSelector"] == clustered("StatefulSet", "search")["spec"]["selector"]
+    allowed = policy["ingress"][0]
+    assert allowed["ports"] == [{"port": 9200}]
+    assert allowed["from"][0]["podSelector"] == clustered("Deployment", "sage")["spec"]["selector"]
