@@ -54,7 +54,7 @@ def configuration() -> str:
         "they are found. What is logged, what a file or a call may cost and whether warnings about",
         "safety count is for the operator: whoever runs the server or the command. The operator's",
         "file is `config.yaml` in the user's configuration folder (`~/.config/sage` on Linux), or",
-        "the file that `--config` or `SAGE_CONFIG` names, which then stands in place of",
+        "the file that `--config` or `SAGE_CONFIG` names, which then replaces",
         "`sage.yaml`; it may hold every setting.",
         "",
         "| decided by the repository | decided by the operator only |",
@@ -158,7 +158,7 @@ _EVERYWHERE = """\
 On a terminal answers have colours, tables and a pager; in a pipe they are plain text, and with
 `--json` one object, for `get`, `search`, `context` and `info` exactly what the tool answers.
 `NO_COLOR=1` switches colours off. `--quiet` leaves out everything but the answer, `--verbose` says
-on stderr what was used and found; both stand before or behind the command. Errors are one line on
+on stderr what was used and found; both may come before or after the command. Errors are one line on
 stderr.
 
 `sage --install-completion` lets your shell complete commands, options, layers, topics, task types

@@ -33,7 +33,7 @@ def hook(
     """Answer one event of a host, read from stdin.
 
     It prints the host's envelope with what the event needs, or nothing. It always ends with 0:
-    what went wrong stands in hooks/hooks.log of the cache folder.
+    what went wrong is in hooks/hooks.log of the cache folder.
     """
     from sage.hooks.command import main
 

@@ -122,7 +122,7 @@ class HealthView:
         repository = None if is_narrowed else find_repository(knowledge.settings.root)
         # A commit settles work without changing a file.
         state = (self._source.version(), repository.head if repository else "", today)
-        # What was asked in vain stands on the page already.
+        # What was asked and not found is on the page already.
         return self._tasks.get(
             state, lambda: work_list(gather_evidence(knowledge, None, today), kinds)
         )
