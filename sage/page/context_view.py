@@ -104,8 +104,9 @@ class ContextView:
                 packed = self._answer(asked, task_type, max(left, _SMALLEST))
         except SageError as error:
             return {**pack, "error": str(error)}
-        if packed is None or before is None:
-            return {**pack, "progress": self._patience.progress or 0}
+        progress = self._patience.progress
+        if packed is None or before is None or progress is not None:
+            return {**pack, "progress": progress or 0}
         answer, reasons = packed
         json_tokens = self._knowledge.counter.count(
             json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
@@ -115,7 +116,7 @@ class ContextView:
             **pack,
             "answer": answer,
             "total": total,
-            "passages": self._passages(answer),
+            "passages": self._passages(answer, total - json_tokens),
             "forced": forced,
             "changes": _changes(before[0], answer) if forced else None,
             "left_out": [
@@ -145,12 +146,15 @@ class ContextView:
         tokens = answer["metadata"]["token_count"]
         return {"topic": topic, "tokens": tokens, "text": answer["content"]}
 
-    def _passages(self, answer: ContextAnswer) -> list[dict[str, Any]]:
-        """The context divided at its sources, each with its tokens."""
+    def _passages(self, answer: ContextAnswer, running: int) -> list[dict[str, Any]]:
+        """The context divided at its sources, each with its tokens.
+
+        Args:
+            running: the tokens of what was forced in before them.
+        """
         text, sources = answer["context"], answer["sources"]
         starts = [start for start, _ in heading_sources(text)]
         passages = []
-        running = 0
         for number, (source, start) in enumerate(zip(sources, starts, strict=True), 1):
             end = starts[number] if number < len(starts) else len(text)
             part = text[start:end].strip("\n")

@@ -27,13 +27,13 @@ class Patience:
 
     def ask(self, call: Callable[[Deadline], T]) -> T | None:
         """The answer; None when there is nothing to answer from yet."""
-        deadline = Deadline(self._longest_ms if self._is_ready else FIRST_MS)
-        try:
-            return call(deadline)
-        except TimeoutExceeded:
-            if self.progress is None:
-                raise
-            return None
+        if not self._is_ready:
+            deadline = Deadline(FIRST_MS)
+            answer = _answered(call, deadline)
+            # What the short deadline cut is asked for again, once there is a whole index.
+            if not deadline.expired or self.progress is not None:
+                return answer
+        return call(Deadline(self._longest_ms))
 
     @property
     def progress(self) -> int | None:
@@ -43,4 +43,11 @@ class Patience:
             self._is_ready = index["state"] == "ready"
             if not self._is_ready:
                 return round(100 * index.get("progress", 0))
+        return None
+
+
+def _answered(call: Callable[[Deadline], T], deadline: Deadline) -> T | None:
+    try:
+        return call(deadline)
+    except TimeoutExceeded:
         return None

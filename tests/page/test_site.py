@@ -13,9 +13,11 @@ from urllib.parse import parse_qs
 import pytest
 
 from sage.care.work_list import Evidence, Task, work_list
+from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
 from sage.page import health_view
+from sage.page.patience import Patience
 from sage.page.site import PageRequest, Site
 from tests.conftest import Base
 from tests.processes import clean_environment
@@ -434,3 +436,19 @@ def test_a_budget_that_is_no_number_is_the_default(site: Site, number: str) -> N
         'name="budget" min="100" max="200000" value="4000"'
         in ask(site, "/context", budget=number)[1]
     )
+
+
+def test_an_answer_that_was_cut_short_is_asked_for_again(base: Base) -> None:
+    """On a busy machine the index is ready, and the moment that a first page waits is over."""
+    knowledge = base.open(PAGES)
+    knowledge.search("retry")
+    given: list[Deadline] = []
+
+    def cut_short(deadline: Deadline) -> str:
+        given.append(deadline)
+        if len(given) == 1:
+            deadline.cancel()
+        return "cut" if deadline.expired else "whole"
+
+    assert Patience(knowledge).ask(cut_short) == "whole"
+    assert len(given) == 2
