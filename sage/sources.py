@@ -25,6 +25,8 @@ MAX_LENGTH = 256
 MAX_STARS = 8
 _KEYS = ("path", "layers", "ignore")
 _MAX_PATTERNS = 100
+_MAX_PATTERN = 100
+_MAX_LAYERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,22 +182,33 @@ def _as_it_says(source: Source, layers: tuple[str, ...]) -> Source:
 
 
 def _with_layers(source: Source, given: Mapping[str, object], where: str) -> Source:
-    layers, ignore = given.get("layers"), given.get("ignore") or []
+    layers = given.get("layers")
     if layers is None:
         layers = list(source.layers)
     if isinstance(layers, list):
         layers = dict.fromkeys(map(str, layers))
     if not isinstance(layers, dict):
         raise ConfigError(f"{where}: layers: expected names, or a mapping of names to folders")
-    if not isinstance(ignore, list) or len(ignore) > _MAX_PATTERNS:
-        raise ConfigError(f"{where}: ignore: expected at most {_MAX_PATTERNS} patterns")
+    if len(layers) > _MAX_LAYERS:
+        raise ConfigError(f"{where}: layers: {len(layers)} are named, at most {_MAX_LAYERS}")
     places = checked_places(layers, f"{where}: layers")
     check_layers(tuple(places), f"{where}: layers")
     return replace(
         source,
         layers=tuple(places),
         layer_paths={layer: entries for layer, entries in places.items() if entries},
-        ignore=tuple(str(one) for one in ignore),
+        ignore=_checked_patterns(given.get("ignore") or [], where),
+    )
+
+
+def _checked_patterns(given: object, where: str) -> tuple[str, ...]:
+    if isinstance(given, list) and len(given) <= _MAX_PATTERNS:
+        patterns = tuple(str(one) for one in given)
+        if max(map(len, patterns), default=0) <= _MAX_PATTERN:
+            return patterns
+    raise ConfigError(
+        f"{where}: ignore: expected at most {_MAX_PATTERNS} patterns of up to {_MAX_PATTERN} "
+        "characters"
     )
 
 

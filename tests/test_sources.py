@@ -127,6 +127,9 @@ def test_one_folder_cannot_be_two_sources(base: Base) -> None:
         ({"sage.yaml": "layers: ["}, "sage.yaml"),
         ({"sage.yaml": "layers: {core: /etc}"}, "leaves the repository"),
         ({".knowledge/core/a.md": "# A\n", ".knowledge/sage.yaml": "layers: 3"}, "layers"),
+        ({"sage.yaml": f"layers: {[f'l{number}' for number in range(51)]}"}, "at most 50"),
+        ({"sage.yaml": f"layers: {{core: a}}\nignore: ['{'a*' * 60}']"}, "patterns of up to 100"),
+        ({"sage.yaml": f"layers: {{core: a}}\nignore: {['x'] * 101}"}, "at most 100 patterns"),
     ],
 )
 def test_a_source_that_is_missing_or_broken_takes_nothing_else_down(
