@@ -46,7 +46,8 @@ def _take(program: str, address: str) -> None:
             page.goto(origin + path)
             page.locator("[aria-busy], [data-again]").first.wait_for(state="detached")
             page.screenshot(path=FOLDER / f"{name}.png")
-        page.emulate_media(color_scheme="dark")
+        # Without motion links have their last colour at once.
+        page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         page.screenshot(path=FOLDER / "dark.png")
         browser.close()
 
