@@ -143,6 +143,9 @@ SURE_SCORE = 0.45
 HELD_SHARE = 0.5
 """How much of a page's relevance hangs on what one section of it holds of the task: a title may
 share a common word with it, the rare ones stand together where it is about them."""
+LEAST_HELD = 0.18
+"""A text of which no section holds this share, by rarity, is about something else: over 105 tasks
+the least was 0.25."""
 LEAST_VALUE = 0.08
 """What is found more weakly than this is as good as not found."""
 PAGE_SHARE = 0.6
@@ -260,14 +263,17 @@ def _search(
         held[one.path] = max(held.get(one.path, 0.0), one.held)
     eligible = [one for one in found if may_come(one.path) or one.path in successors]
     best = max((one.score for one in eligible), default=1.0)
-    most = max((held[one.path] for one in eligible), default=0.0) or 1.0
+    most = max((held[one.path] for one in eligible), default=0.0)
+    # What may not come sets no scale for the rest, and is named by its own.
+    top = max((one.score for one in found), default=1.0)
     for one in found:
+        scale = best if may_come(one.path) or one.path in successors else top
         # The square parts what fits from what only shares a word with the task.
-        value = weight * min(1.0, best / SURE_SCORE) * min(1.0, one.score / best) ** 2
-        value *= 1 - HELD_SHARE + HELD_SHARE * min(1.0, held[one.path] / most)
+        value = weight * min(1.0, scale / SURE_SCORE) * min(1.0, one.score / scale) ** 2
+        value *= 1 - HELD_SHARE + HELD_SHARE * min(1.0, held[one.path] / (most or 1.0))
         if value >= LEAST_VALUE:
             _add(relevance, one.path, one.ordinal, value)
-    return is_about_it
+    return is_about_it and (not eligible or most >= LEAST_HELD)
 
 
 def _add(relevance: Relevance, path: str, position: int, value: float) -> None:

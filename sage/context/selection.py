@@ -36,7 +36,7 @@ from sage.values import DEFAULT_LANGUAGE
 NOTHING_NOTE = "nothing here is about this task; only principles follow"
 LEAST_FOR_OTHERS = 0.7
 """A page that is meant for other task types comes only when the search finds it so relevant."""
-LEAST_NAMED = 0.75
+LEAST_NAMED = 0.5
 """A page that may not come is named when it is so near the best."""
 MOST_PAGES = 16
 """Pages that are opened for a task beside those whose scope holds its files."""
@@ -151,12 +151,13 @@ class Selector:
         if relevance is None:
             wanted = self._by_recipe()
         else:
+            left_out = self._left_out(relevance)
             if relevance.finds_nothing and request.task.strip():
                 notes.append(NOTHING_NOTE)
                 relevance.pages = dict.fromkeys(relevance.scopes, 1.0)
                 relevance.sections = {}
             wanted = self._by_task(relevance)
-            notes += self._left_out(relevance)
+            notes += left_out
         return Selection(
             task_type=self._recipe.name,
             always=self._always(),

@@ -280,6 +280,19 @@ def test_a_few_pages_that_hold_the_words_of_a_task_are_about_it(base: Base) -> N
     assert foreign["note"].startswith("nothing here is about this task")
 
 
+def test_a_draft_alone_about_the_task_is_named_and_nothing_fills_its_place(base: Base) -> None:
+    others = {
+        f"practices/p{n}.md": f"# Page {n}\n\nClients read signing sheets of area {n} daily.\n"
+        for n in range(8)
+    }
+    draft = "---\nstatus: draft\n---\n# Token rotation\n\nRotate signing tokens after 30 days.\n"
+    knowledge = base.open({**others, "guidelines/tokens.md": draft})
+    answer = knowledge.context("coding", task="rotate the signing tokens")
+    assert answer["note"].startswith("nothing here is about this task")
+    assert answer["note"].endswith("left out: guidelines/tokens (draft)")
+    assert not answer["sources"]
+
+
 FILES = {
     "practices/a.md": f"# A\n\n{prose(60, 1)}\n",
     "practices/b.md": f"# B\n\n{prose(60, 2)}\n",

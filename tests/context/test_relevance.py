@@ -7,6 +7,7 @@ from sage.context.relevance import (
     FIRST_SHARE,
     HELD_SHARE,
     INTRODUCTION_SHARE,
+    LEAST_HELD,
     LINKED_SHARE,
     PAGE_SHARE,
     Relevance,
@@ -74,6 +75,20 @@ def test_a_page_counts_by_what_one_section_holds_of_the_task() -> None:
     made = find_relevance(["task"], "", "", rank, bool, {}, {})
     assert made is not None
     assert made.pages == pytest.approx({NEW: 1.0, PAGE.path: 1 - HELD_SHARE * (1 - 0.3 / 0.9)})
+
+
+@pytest.mark.parametrize(
+    ("held", "finds_nothing"), [(LEAST_HELD - 0.01, True), (LEAST_HELD, False)]
+)
+def test_a_task_of_which_no_section_holds_enough_is_about_something_else(
+    held: float, finds_nothing: bool
+) -> None:
+    def rank(_text: str, _limit: int) -> RankedSections:
+        return RankedSections([RankedSection(PAGE.path, 1, 0.8, held)], is_about_it=True)
+
+    made = find_relevance(["task"], "", "", rank, bool, {}, {})
+    assert made is not None
+    assert made.finds_nothing is finds_nothing
 
 
 def test_a_page_of_many_subjects_does_not_come_whole() -> None:
