@@ -63,6 +63,10 @@ class Meaning(Protocol):
     def generation(self) -> int:
         """Another number whenever answers may differ."""
 
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether a question finds pages in other languages."""
+
     def compare(self, text: str, catalog: Catalog) -> Similarities | None:
         """How near the documents of a catalog are; None while that is not known."""
 

@@ -13,7 +13,7 @@ from sage.deadline import Deadline
 from sage.documents.document import Page
 from sage.documents.files import Stamp
 from sage.search import query
-from sage.search.analysis import Analyzer, Word
+from sage.search.analysis import Analyzer, Word, language_of, marks_of
 from sage.search.catalog import StoredDocument, page_of, unpack_record
 from sage.search.explain import Explanation, explain
 from sage.search.found import Found, FoundSection, Highlights, Window, owners_of
@@ -51,6 +51,8 @@ _MAX_DOCUMENTS = 50
 """Documents kept unpacked: the results of one search."""
 _SPARE = 20
 """Documents that are ranked beyond the limit, to take the places of copies."""
+_LEAST_MARKS = 3
+"""Words of a language that are somewhere when a page is written in it."""
 _SECOND_SECTIONS = 1
 """The first so many documents may show a second section."""
 
@@ -114,6 +116,7 @@ class Searcher:
         self._layers = layers
         self._analyzer = Analyzer()
         self._documents: dict[int, StoredDocument] = {}
+        self._written_in: dict[str, bool] = {}
         self._interpreter = Interpreter(
             vocabulary, ranker.frequency, synonyms, english.is_real, self._stand_together
         )
@@ -151,7 +154,7 @@ class Searcher:
             ranking.total,
             fused.verdict,
             asked.missing[:_SHOWN_MISSING],
-            self._note(asked, ranking),
+            self._note(text, asked, fused),
             ranking.complete,
             paged=window.is_part,
             offset=window.offset,
@@ -509,15 +512,28 @@ class Searcher:
                 order.insert(here, newer._replace(strength=order[here].strength))
         return order
 
-    def _note(self, asked: InterpretedQuery, ranking: Ranking) -> str:
+    def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
         if not asked.concepts and not asked.missing:
             notes.append(NO_WORDS)
-        if not ranking.total and asked.missing:
+        if not fused.ranking.total and asked.missing:
             nearest = self.suggest(asked.missing)
             if nearest:
                 notes.append(f"nearest words: {', '.join(nearest)}")
+        language = "" if fused.verdict == "yes" else self._language_of_no_page(text)
+        if language:
+            notes.append(f"no page is written in {language}: ask in the language of the pages")
         return "; ".join(notes)
+
+    def _language_of_no_page(self, text: str) -> str:
+        """The language of a question, where no page is written in it and that matters."""
+        if self._meaning is not None and self._meaning.is_multilingual:
+            return ""
+        language = language_of(text)
+        if language and language not in self._written_in:
+            found = sum(self.ranker.frequency(mark) > 0 for mark in marks_of(language))
+            self._written_in[language] = found >= _LEAST_MARKS
+        return "" if self._written_in.get(language, True) else language
 
 
 def _changes(understood: Understanding) -> list[str]:

@@ -44,6 +44,7 @@ class Telling:
     """A meaning that knows what a test says, whatever is asked."""
 
     generation = 1
+    is_multilingual = False
 
     def __init__(self, said: dict[str, tuple[int, float]]) -> None:
         self._said = {f".knowledge/{path}": near for path, near in said.items()}
