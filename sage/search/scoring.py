@@ -20,7 +20,7 @@ UNIT = 100 * 10
 """Occurrences are counted in whole numbers, so that no order of adding changes a score."""
 DOCUMENT_BOOSTS = {"title": 2.2, "aliases": 2.0, "tags": 1.0, "summary": 0.6, "path": 1.1}
 FIELD_K1 = 1.2
-TITLE_K1 = 2.0
+TITLE_K1 = 1.8
 BEST_SECTION, SECOND_SECTION = 0.8, 0.15
 NEARNESS = 0.6
 NEAR_WORDS = 8
@@ -85,8 +85,12 @@ def rarity(holding: int, all_: int) -> float:
 
 
 def standing(entry: DocumentEntry) -> float:
-    """Pages that only lead to others, or are not current, stand behind those that answer."""
-    return (INDEX_PAGE if entry.is_index else 1.0) * STATUS.get(entry.status, 1.0)
+    """Pages that only lead to others, or are not current, stand behind those that answer.
+
+    `_index.md` is how site generators name the page of a folder, which is written like any other.
+    """
+    leads = entry.is_index and not entry.path.rpartition("/")[2].startswith("_")
+    return (INDEX_PAGE if leads else 1.0) * STATUS.get(entry.status, 1.0)
 
 
 def shown_score(strength: float, possible: float) -> float:

@@ -2,7 +2,9 @@ import math
 
 import pytest
 
-from sage.search.scoring import DOCUMENT_BOOSTS, rarity, shown_score
+from sage.search.scoring import DOCUMENT_BOOSTS, rarity, shown_score, standing
+from tests.conftest import Base
+from tests.indexed_base import IndexedBase
 
 
 def test_rare_words_are_worth_more_and_common_ones_nothing_less_than_zero() -> None:
@@ -23,3 +25,11 @@ def test_the_same_strength_is_worth_less_when_more_was_asked() -> None:
 
 def test_the_title_weighs_most() -> None:
     assert max(DOCUMENT_BOOSTS, key=DOCUMENT_BOOSTS.__getitem__) == "title"
+
+
+def test_the_page_of_a_folder_stands_like_any_other_and_a_readme_behind(base: Base) -> None:
+    names = ("core/a/_index.md", "core/b/README.md", "core/c/page.md")
+    base.write(dict.fromkeys(names, "# Retries\n\nHow calls are repeated.\n"))
+    entries = IndexedBase(base).update().searcher.catalog.entries
+    folder, readme, page = (standing(entries[f".knowledge/{name}"]) for name in names)
+    assert folder == page > readme
