@@ -187,11 +187,12 @@ class Clients:
             thread.join()
 
     def _ask(self, replica: KnowledgeBase, number: int) -> None:
-        asked = 0
+        chance = random.Random(number)
         while not self.done.is_set():
-            asked += 1
+            # Different questions: one that was asked before is answered without the cluster.
+            words = chance.sample(_WORDS[:50], 4)
             started = time.perf_counter()
-            said = _asked(replica, f"marker {_WORDS[(number + asked) % 50]}")
+            said = _asked(replica, f"marker {' '.join(words)}")
             with self._lock:
                 self.answers[said] += 1
                 self.times.append(time.perf_counter() - started)
