@@ -35,7 +35,7 @@ NEARLY = 0.9
 """The share of the best section's score that makes a second one of the page worth showing."""
 STRENGTH = 4.0
 """The strength per unit of rarity at which a score passes 1 - 1/e; see docs/search.md."""
-INDEX_PAGE = 0.9
+INDEX_PAGE, FOLDER_PAGE = 0.9, 0.95
 STATUS = {"draft": 0.9, "resolved": 0.95, "superseded": 0.7, "deprecated": 0.7}
 
 
@@ -87,10 +87,11 @@ def rarity(holding: int, all_: int) -> float:
 def standing(entry: DocumentEntry) -> float:
     """Pages that only lead to others, or are not current, stand behind those that answer.
 
-    `_index.md` is how site generators name the page of a folder, which is written like any other.
+    `_index.md` is how site generators name the page of a folder: some lead, some answer.
     """
-    leads = entry.is_index and not entry.path.rpartition("/")[2].startswith("_")
-    return (INDEX_PAGE if leads else 1.0) * STATUS.get(entry.status, 1.0)
+    is_folder = entry.path.rpartition("/")[2].startswith("_")
+    leads = (FOLDER_PAGE if is_folder else INDEX_PAGE) if entry.is_index else 1.0
+    return leads * STATUS.get(entry.status, 1.0)
 
 
 def shown_score(strength: float, possible: float) -> float:

@@ -27,9 +27,9 @@ def test_the_title_weighs_most() -> None:
     assert max(DOCUMENT_BOOSTS, key=DOCUMENT_BOOSTS.__getitem__) == "title"
 
 
-def test_the_page_of_a_folder_stands_like_any_other_and_a_readme_behind(base: Base) -> None:
+def test_the_page_of_a_folder_stands_between_a_page_and_a_readme(base: Base) -> None:
     names = ("core/a/_index.md", "core/b/README.md", "core/c/page.md")
     base.write(dict.fromkeys(names, "# Retries\n\nHow calls are repeated.\n"))
     entries = IndexedBase(base).update().searcher.catalog.entries
     folder, readme, page = (standing(entries[f".knowledge/{name}"]) for name in names)
-    assert folder == page > readme
+    assert page > folder > readme
