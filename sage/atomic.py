@@ -7,6 +7,7 @@ one that is in the way is named with where it leads. What the new bytes are is u
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 import time
@@ -25,6 +26,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _FOLDER = os.O_RDONLY | _NO_LINK | _NO_WAIT | getattr(os, "O_DIRECTORY", 0)
+_UNNAMED = getattr(os, "O_TMPFILE", 0)
+_LEFT = re.compile(rf"\.[0-9a-f]{{16}}{re.escape(PART)}")
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 LOCK_SECONDS = 10.0
 
@@ -80,7 +83,9 @@ def write_file(
     """
     part = f".{secrets.token_hex(8)}{PART}"
     try:
-        size = _write_new(folder, part, data, like, mode)
+        size = _write_unnamed(folder, part, data, like, mode)
+        if size is None:
+            size = _write_new(folder, part, data, like, mode)
         os.replace(
             folder.place(part),
             folder.place(name),
@@ -161,6 +166,7 @@ def replace_bytes(
         _opened(path, root, make=True) as (folder, name),
         _locked(folder, path),
     ):
+        _sweep(folder)
         if _read(folder, name, path) != before:
             raise ConfigError(f"{path} was changed by something else just now; run it again")
         if after is not None:
@@ -286,12 +292,54 @@ def _write_new(
     descriptor = os.open(folder.place(name), flags, mode, dir_fd=folder.descriptor)
     with file_of(descriptor, "wb") as file:
         hold(descriptor)
-        size = sum(map(file.write, (data,) if isinstance(data, bytes) else data))
-        file.flush()
-        if like is not None:
-            _keep_owner(descriptor, like)
-        os.fsync(descriptor)
+        return _fill(file, data, like)
+
+
+def _write_unnamed(
+    folder: Folder,
+    name: str,
+    data: bytes | Iterable[bytes],
+    like: os.stat_result | None,
+    mode: int,
+) -> int | None:
+    """The same, with a name only once all is written: who is killed before leaves nothing.
+
+    None where the system, or the file system, has no files without a name. What comes in pieces
+    cannot be written twice, and is not tried.
+    """
+    if not _UNNAMED or folder.descriptor is None or not isinstance(data, bytes):
+        return None
+    mode = 0o600 if like is not None else mode
+    try:
+        descriptor = os.open(".", os.O_WRONLY | _UNNAMED, mode, dir_fd=folder.descriptor)
+    except OSError:
+        return None
+    with file_of(descriptor, "wb") as file:
+        size = _fill(file, data, like)
+        try:
+            os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder.descriptor)
+        except OSError:
+            return None
         return size
+
+
+def _fill(file: IO[bytes], data: bytes | Iterable[bytes], like: os.stat_result | None) -> int:
+    size = sum(map(file.write, (data,) if isinstance(data, bytes) else data))
+    file.flush()
+    if like is not None:
+        _keep_owner(file.fileno(), like)
+    os.fsync(file.fileno())
+    return size
+
+
+def _sweep(folder: Folder) -> None:
+    """Remove what killed writers left in a locked folder: nobody else writes there now."""
+    if folder.descriptor is None:
+        return
+    for name in os.listdir(folder.descriptor):  # noqa: PTH208 - of the folder that is held
+        if _LEFT.fullmatch(name):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder.descriptor)
 
 
 def _keep_owner(descriptor: int, like: os.stat_result) -> None:

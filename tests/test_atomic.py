@@ -11,6 +11,13 @@ from sage.atomic import create_bytes, read_bytes, replace_bytes
 from sage.errors import ConfigError
 
 
+@pytest.fixture(autouse=True, params=["without a name", "with a name"])
+def writing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written has no name until it is whole, or one where a file system knows no such."""
+    if request.param == "with a name":
+        monkeypatch.setattr("sage.atomic._UNNAMED", 0)
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
@@ -177,7 +184,7 @@ def test_a_folder_exchanged_for_a_link_while_it_is_written_is_not_followed(
     swapped: list[object] = []
 
     def swap(path: str, flags: int, *rest: int, dir_fd: int | None = None) -> int:
-        if flags & os.O_CREAT and not swapped:
+        if flags & os.O_WRONLY and not swapped:
             swapped.append(path)
             (root / ".cursor").rename(root / "moved")
             (root / ".cursor").symlink_to(outside)
@@ -215,3 +222,11 @@ def test_permissions_survive_and_two_writers_wait_for_each_other(tmp_path: Path)
     assert file.read_bytes() == b"80"
     assert file.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_write(tmp_path: Path) -> None:
+    left = [tmp_path / f".{'0a' * 8}.part", tmp_path / ".mine.part", tmp_path / "0a0a.part"]
+    for path in left:
+        path.write_bytes(b"half")
+    replace_bytes(tmp_path / "a.json", None, b"new")
+    assert sorted(tmp_path.iterdir()) == sorted([*left[1:], tmp_path / "a.json"])

@@ -45,7 +45,7 @@ def related(
 def find_duplicates(
     least: Annotated[
         float, typer.Option(metavar="NUMBER", help="How alike, from 0 to 1, at least.")
-    ] = 0.6,
+    ] = 0.5,
     limit: Limit = 50,
     as_json: Json = False,
     root: Root = None,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from sage.documents.document import Document, section_topic
 from sage.notes.similarity import alike, matter_of, pairs_of, share_held
 
-DEFAULT_LEAST = 0.6
+DEFAULT_LEAST = 0.5
 _MOST_SENTENCES = 3
 _SAME_SENTENCE = 0.8
 _SENTENCE = re.compile(r"[^.!?。\n|]{20,400}")

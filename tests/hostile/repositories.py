@@ -132,7 +132,8 @@ def written_outside(events: list[list[Any]], allowed: tuple[Path, ...]) -> list[
     """What was opened for writing or changed by its whole path outside of some folders."""
     found = []
     for event in events:
-        name, path = event[0], str(event[1])
+        # A link is made where its second path says; the first is what it stands for.
+        name, path = event[0], str(event[2] if event[0] == "os.link" else event[1])
         flags = event[3] if name == "open" and isinstance(event[3], int) else 0
         if not (flags & WRITING or name in CHANGES) or not path.startswith("/"):
             continue

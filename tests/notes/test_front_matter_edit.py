@@ -78,6 +78,55 @@ def test_only_the_changed_keys_change(start: int) -> None:
             assert (meta.status, meta.superseded_by) == ("resolved", "core/a b")
 
 
+TOML_STATUS = [
+    'status = "draft"',
+    "status = 'draft' # waits",
+    "  status\t=   'draft'",
+    "",
+]
+TOML_REST = [
+    "title = 'A page' # why",
+    "tags = ['a', 'b # c']\ndate = 2026-01-01T00:00:00Z",
+    'text = """\n\nmore\n"""',
+    "# status = 'not this one'\nweight = 3",
+    "[extra]\nstatus = 'inner'\n\n[[list]]\nstatus = 'x'",
+    "'quoted key' = 1.5\nnames = { status = 'inline' }",
+]
+
+
+def toml_pages() -> list[tuple[str, str, str]]:
+    """The lines of a front matter without its status, that of the status, and the text."""
+    found = []
+    for status, rest, body in itertools.product(TOML_STATUS, TOML_REST, BODIES):
+        for newline in ("\n", "\r\n"):
+            parts = [part.replace("\n", newline) for part in (rest, status, body)]
+            found.append((parts[0], parts[1], parts[2]))
+    return found
+
+
+def test_only_the_changed_keys_of_toml_change() -> None:
+    assert len(toml_pages()) + 288 >= 300
+    for number, (rest, status, body) in enumerate(toml_pages()):
+        newline = "\r\n" if number % 2 else "\n"
+        mark = "\ufeff" if number % 3 == 0 else ""
+        lines = [line for line in (status, rest) if line]
+        head = newline.join(["+++", *lines, "+++", ""])
+        after = set_keys((mark + head + body).encode(), VALUES).decode()
+        assert after.startswith(mark)
+        assert after.endswith(body)
+        changed = after[len(mark) : len(after) - len(body)]
+        ours = ("status", "superseded_by")
+        kept = [line for line in changed.split(newline) if not line.strip().startswith(ours)]
+        old = [line for line in head.split(newline) if not line.strip().startswith(ours)]
+        assert kept == old
+        assert ("\n" in changed.replace("\r\n", "")) == (newline == "\n")
+        for line in rest.split(newline):
+            assert line in changed.split(newline)
+        assert set_keys(after.encode(), VALUES).decode() == after
+        meta = parse_document(after, ".knowledge/core/x.md", "core").meta
+        assert (meta.status, meta.superseded_by) == ("resolved", "core/a b")
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -27,7 +27,7 @@ def test_linked_pages_are_near_even_when_their_links_are_hidden() -> None:
     documents = our_documents()
     by_topic = {document.topic: document for document in documents}
     linked = Relations(documents)
-    hidden = Relations(documents, use_links=False)
+    hidden = linked.without_links()
     pairs = [
         (document, by_topic[one.topic])
         for document in documents
@@ -39,7 +39,20 @@ def test_linked_pages_are_near_even_when_their_links_are_hidden() -> None:
         for document, other in pairs
     )
     assert len(pairs) > 50
-    assert near / len(pairs) >= 0.5
+    assert near / len(pairs) >= 0.6
+
+
+def test_the_folder_of_a_page_and_its_index_count() -> None:
+    text = "# {0}\n\n{0} {0}ish {0}ly.\n"
+    topics = {"a/index": "Contents", "a/one": "Alpha", "a/two": "Beta", "b/three": "Gamma"}
+    documents = [
+        parse_document(text.format(title), f".knowledge/core/{name}.md", "core")
+        for name, title in topics.items()
+    ]
+    found = {one.topic: one.reasons for one in Relations(documents).related(documents[1])}
+    assert "index of its folder" in found["core/a/index"]
+    assert "same folder" in found["core/a/two"]
+    assert "core/b/three" not in found
 
 
 def test_each_related_page_says_why(base: Base, run: Run) -> None:
