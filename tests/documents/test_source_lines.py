@@ -82,7 +82,10 @@ def test_a_context_of_mapped_folders_names_its_true_sources_only(mapped: Base) -
     assert forged == []
 
 
-def test_the_page_shows_a_context_of_mapped_folders(mapped: Base) -> None:
+def test_the_page_shows_a_context_of_mapped_folders(
+    mapped: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sage.page.patience.FIRST_MS", 300_000)
     asked = {"task": ["deploy with kubectl"], "task_type": ["coding"]}
     answer = Site(mapped.open()).answer(PageRequest("/context", asked))
     assert answer.status == 200

@@ -20,6 +20,7 @@ from sage.http.token_file import (
     write_private,
 )
 from tests.conftest import Clock
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -247,7 +248,8 @@ def test_a_folder_that_cannot_be_made_is_a_setting_to_mend(tmp_path: Path) -> No
         pass
 
 
-def test_changes_come_one_after_the_other(tmp_path: Path) -> None:
+def test_changes_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sage.atomic.LOCK_SECONDS", PATIENCE_SECONDS)
     path = tmp_path / "count"
     write_private(path, b"0")
 

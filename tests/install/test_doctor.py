@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,10 @@ from sage.install.client_check import Finding
 from sage.install.clients import Machine, clients, find_client
 from sage.install.doctor import diagnose
 from sage.install.entries import Server, server_for, shared_server
-from sage.install.handshake import Greeting
+from sage.install.handshake import Greeting, greet
 from sage.install.registration import carry_out, plan_install
 from tests.conftest import Base
+from tests.processes import PATIENCE_SECONDS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -257,7 +259,9 @@ def test_a_server_of_another_name_is_started_too(doctor: Doctor) -> None:
     assert doctor.look()["zed (user, second)"].state == "ok"
 
 
-def test_a_real_registration_really_starts(doctor: Doctor) -> None:
+def test_a_real_registration_really_starts(doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient = partial(greet, timeout_seconds=PATIENCE_SECONDS)
+    monkeypatch.setattr("sage.install.doctor.greet", patient)
     doctor.register("claude-code", "project", server_for(doctor.base.root))
     found = {f.name: f for f in diagnose(None, doctor.machine, doctor.base.root)}
     assert found["claude-code (project)"].state == "ok"
