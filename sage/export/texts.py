@@ -30,7 +30,9 @@ def overview(
 ) -> Wanted:
     """The file that a host always reads: the first pages whole, the others by a line."""
     folder = host.main.rpartition("/")[0]
-    own = [one for one in documents if not (host.head and one.meta.applies_to)]
+    # A file that is a page itself does not repeat its own text.
+    others = (one for one in documents if one.path != host.main)
+    own = [one for one in others if not (host.head and one.meta.applies_to)]
     packed = _Packed(own, folder, counter, selection.budget_tokens)
     text = packed.text()
     if host.shares_main:

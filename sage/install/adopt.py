@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from sage.atomic import replace_bytes
 from sage.documents.containment import MARKDOWN_SUFFIXES
@@ -55,6 +56,13 @@ _WORDS = {
 _MAX_FOLDERS = 40
 
 
+class _Pages(NamedTuple):
+    """How many pages a folder has, and how many of them are not hosts' own."""
+
+    all: int
+    own: int
+
+
 @dataclass(frozen=True, slots=True)
 class Adopted:
     """One folder of the proposal."""
@@ -98,23 +106,25 @@ def propose(root: Path, starts: Sequence[str]) -> Proposal:
         ConfigError: a folder is not one of the repository, or holds no pages.
     """
     adopted: list[Adopted] = []
-    pages = other_pages = 0
+    other_pages = 0
     for start in checked_places({REST: list(starts)}, "--from")[REST]:
         folder = root if start == "." else root / start
         if start in HOST_PLACES or folder.is_file():
             adopted.append(_host_pages(root, start))
-            pages += adopted[-1].pages
             continue
         if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
             raise ConfigError(f"--from {start}: there is no such folder in {root}")
         found, others = _counts(folder)
-        pages += sum(found.values())
         other_pages += others
         adopted += _adopted(start, found)
+    pages = sum(one.pages for one in adopted)
     if not pages:
-        raise ConfigError(f"--from {', '.join(starts)}: no markdown there; name another folder")
-    named = {one.folder.removeprefix("**/") for one in adopted}
-    unnamed = [one for one in HOST_PLACES if one not in named and os.path.lexists(root / one)]
+        named = ", ".join(starts)
+        raise ConfigError(f"--from {named}: no pages there; name another folder, or a file")
+    mapped = {one.folder.removeprefix("**/") for one in adopted}
+    if "." in mapped:  # whoever maps the root serves these files as well
+        mapped.update(_NESTED)
+    unnamed = [one for one in HOST_PLACES if one not in mapped and os.path.lexists(root / one)]
     return Proposal(tuple(adopted), pages, other_pages, tuple(unnamed))
 
 
@@ -145,7 +155,7 @@ def _host_pages(root: Path, start: str) -> Adopted:
     if start in _NESTED:
         pages = sum(start in names for _, names in _walked(root))
     elif place.is_dir():
-        pages = sum(_counts(place)[0].values())
+        pages = sum(one.all for one in _counts(place)[0].values())
     else:
         pages = int(place.is_file() and _is_page(place.name, MARKDOWN_SUFFIXES))
     if not pages:
@@ -162,16 +172,17 @@ def _walked(folder: Path) -> Iterator[tuple[str, list[str]]]:
         yield place, names
 
 
-def _counts(folder: Path) -> tuple[dict[str, int], int]:
+def _counts(folder: Path) -> tuple[dict[str, _Pages], int]:
     """Pages by the folder below this one that holds them, and pages of other kinds."""
-    found: dict[str, int] = {}
+    found: dict[str, _Pages] = {}
     others = 0
     for place, names in _walked(folder):
         below = Path(place).relative_to(folder).as_posix()
-        pages = sum(_is_page(name, MARKDOWN_SUFFIXES) for name in names)
+        pages = [name for name in names if _is_page(name, MARKDOWN_SUFFIXES)]
         others += sum(_is_page(name, OTHER_PAGES) for name in names)
         if pages:
-            found["" if below == "." else below] = pages
+            own = sum(name not in _NESTED for name in pages)
+            found["" if below == "." else below] = _Pages(len(pages), own)
     return found, others
 
 
@@ -179,10 +190,13 @@ def _is_page(name: str, suffixes: tuple[str, ...]) -> bool:
     return not name.startswith(".") and name.lower().endswith(suffixes)
 
 
-def _adopted(start: str, found: dict[str, int]) -> Iterator[Adopted]:
-    """The folders that speak for a layer, outermost first, and the start for all others."""
+def _adopted(start: str, found: dict[str, _Pages]) -> Iterator[Adopted]:
+    """The folders that speak for a layer, outermost first, and the start for all others.
+
+    A folder in which there is nothing but what hosts read by themselves is not proposed.
+    """
     speaking: dict[str, str] = {}
-    for folder in sorted(found):
+    for folder in sorted(name for name, pages in found.items() if pages.own):
         parts = folder.split("/") if folder else []
         for depth in range(1, len(parts) + 1):
             above = "/".join(parts[:depth])
@@ -191,14 +205,15 @@ def _adopted(start: str, found: dict[str, int]) -> Iterator[Adopted]:
                 speaking[above] = layer
     chosen = dict(sorted(speaking.items(), key=lambda pair: -_pages_in(pair[0], found)))
     chosen = dict(list(chosen.items())[:_MAX_FOLDERS])
-    rest = sum(
+    rest = [
         pages for folder, pages in found.items() if not any(_lies_in(folder, one) for one in chosen)
-    )
+    ]
     for folder, layer in sorted(chosen.items()):
         path = folder if start == "." else f"{start}/{folder}"
         yield Adopted(layer, path, _pages_in(folder, found))
-    if rest:
-        yield Adopted(_layer_for(start.rpartition("/")[2]) or REST, start, rest)
+    if any(pages.own for pages in rest):
+        layer = _layer_for(start.rpartition("/")[2]) or REST
+        yield Adopted(layer, start, sum(pages.all for pages in rest))
 
 
 def _layer_for(name: str) -> str:
@@ -213,8 +228,8 @@ def _lies_in(folder: str, above: str) -> bool:
     return folder == above or folder.startswith(f"{above}/")
 
 
-def _pages_in(above: str, found: dict[str, int]) -> int:
-    return sum(pages for folder, pages in found.items() if _lies_in(folder, above))
+def _pages_in(above: str, found: dict[str, _Pages]) -> int:
+    return sum(pages.all for folder, pages in found.items() if _lies_in(folder, above))
 
 
 def _quoted(path: str) -> str:

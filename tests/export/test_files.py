@@ -50,6 +50,18 @@ def test_what_is_always_read_has_pages_whole_and_links_back(base: Base) -> None:
     assert text.index("Values") < text.index("### API") < text.index("### Deploy")
 
 
+def test_a_file_that_is_a_page_is_not_repeated_in_itself(base: Base) -> None:
+    (base.root / "AGENTS.md").write_text("# Agents\n\nSmall commits.\n", "utf-8")
+    (base.root / "sage.yaml").write_text("layers:\n  core: [AGENTS.md, docs]\n", "utf-8")
+    (base.root / "docs").mkdir()
+    (base.root / "docs" / "ship.md").write_text("# Ship\n\nShip small.\n", "utf-8")
+    one = exporter(base, {})
+    one.write(one.plan("agents", Selection()))
+    text = (base.root / "AGENTS.md").read_text("utf-8")
+    assert text.count("Small commits.") == 1
+    assert "Ship small." in text
+
+
 def test_a_small_budget_leaves_lines_and_says_how_many_are_left_out(base: Base) -> None:
     many = {f"core/p{at:03}.md": f"# Page {at}\n\nIt says {at}.\n" for at in range(60)}
     one = exporter(base, many)

@@ -56,6 +56,23 @@ def test_pages_of_other_kinds_are_counted(tmp_path: Path) -> None:
     assert proposal.layers == {"guidelines": ["docs/adr"]}
 
 
+def test_what_hosts_read_by_themselves_is_not_mapped_unasked(tmp_path: Path) -> None:
+    put(tmp_path, {"AGENTS.md": "# Agents\n", "web/CLAUDE.md": "# Web\n", "docs/adr/1.md": "# A\n"})
+    proposal = propose(tmp_path, ["."])
+    assert proposal.layers == {"guidelines": ["docs/adr"]}
+    assert proposal.host_places == ("AGENTS.md",)
+    assert propose(tmp_path, [".", "AGENTS.md"]).layers == {
+        "guidelines": ["docs/adr", "**/AGENTS.md"]
+    }
+
+
+def test_where_the_root_is_mapped_its_files_are_not_called_left_out(tmp_path: Path) -> None:
+    put(tmp_path, {"AGENTS.md": "# Agents\n", "README.md": "# Read me\n"})
+    proposal = propose(tmp_path, ["."])
+    assert (proposal.layers, proposal.pages) == ({"practices": ["."]}, 2)
+    assert proposal.host_places == ()
+
+
 @pytest.mark.parametrize("start", ["../x", "/etc", "gone", "empty", ".git"])
 def test_folder_that_cannot_be_served_is_refused(start: str, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
