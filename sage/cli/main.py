@@ -39,7 +39,7 @@ _PLAIN_WORDS = {
     "Input should be a valid number, unable to parse string as a number": "not a number",
     "Input should be": "it should be",
 }
-_ARGUMENT = re.compile(r"(\w+)(?= |: )")
+_ARGUMENT = re.compile(r"(?<!\w)(\w++)(?= |: )")
 _SEARCH_CALL = re.compile(r'sage_search\(query="(.*)"\)')
 _FILTERS = "types, tags, status, source or sort"
 _OPTIONS = {
