@@ -7,6 +7,7 @@ Ranking, queries and snippets have modules of their own. Thread-safe.
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sage.deadline import Deadline
 from sage.documents.document import Page
@@ -151,11 +152,9 @@ class SearchEngine:
         self._real_words = RealWords(place_of)
         self._count_tokens = count_tokens
         self._synonyms = with_team(settings.synonyms)
-        others = [one for one in settings.served if one.name != OWN]
-        places = [one.place for one in others]
+        places = [one.place for one in settings.served if one.name != OWN]
         self._file = IndexFile(settings.cache_dir, settings.root, places)
-        self._made_for = {"root": str(settings.root)}
-        self._made_for |= {f"source {one.name}": str(one.place) for one in others}
+        self._made_for = _made_for(settings)
         self._analyzer = Analyzer()
         self._changing = threading.Lock()
         self._writing = threading.Lock()
@@ -403,3 +402,14 @@ class SearchEngine:
             if self._index is not None:
                 self._index.segments.replace(replaced)
                 self._serve(self._index)
+
+
+def _made_for(settings: Settings) -> dict[str, Any]:
+    """What gives every page of an index its path, its layer and its topic."""
+    others = {f"source {one.name}": str(one.place) for one in settings.served if one.name != OWN}
+    mapped = {
+        one.name: {layer: list(places) for layer, places in one.layer_paths.items()}
+        for one in settings.served
+        if one.layer_paths
+    }
+    return {"root": str(settings.root), "mapped": mapped, **others}

@@ -18,6 +18,8 @@ from sage.search import analysis
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
 from sage.search.index_file import (
     DAMAGED,
+    OTHER_MAPPING,
+    OTHER_ROOT,
     OTHER_VERSION,
     IndexFile,
     MemoryPart,
@@ -93,8 +95,10 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
     manifest, parts = found
     made = manifest.get("made")
     if made != _made(made_for):
-        is_ours = isinstance(made, dict) and _program().items() <= made.items()
-        raise UntrustedIndex("the index file is of another root" if is_ours else OTHER_VERSION)
+        if not isinstance(made, dict) or not _program().items() <= made.items():
+            raise UntrustedIndex(OTHER_VERSION)
+        is_moved = made.get("root") != made_for["root"]
+        raise UntrustedIndex(OTHER_ROOT if is_moved else OTHER_MAPPING)
     try:
         kept = parts["catalog"]
         data = json.loads(kept.read(0, kept.size).decode("utf-8", "surrogatepass"))

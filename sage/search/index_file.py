@@ -34,6 +34,8 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 DAMAGED = "the index file is damaged"
 OTHER_VERSION = "the index file is of another version of SAGE"
+OTHER_ROOT = "the index file is of another root"
+OTHER_MAPPING = "the index file is of another mapping of layers"
 
 
 class UntrustedIndex(Exception):

@@ -172,6 +172,19 @@ def test_an_index_of_another_version_is_built_again(
     assert "another version" in again.engine.state.message
 
 
+def test_an_index_of_another_mapping_is_built_again(base: Base) -> None:
+    (base.root / "docs" / "guides").mkdir(parents=True)
+    (base.root / "docs" / "guides" / "deploy.md").write_text("# Deploy\n\nRun ship.\n", "utf-8")
+    mapping = base.root / "sage.yaml"
+    for places, topic in (("[docs]", "core/guides/deploy"), ("[docs/guides]", "core/deploy")):
+        mapping.write_text(f"layers:\n  core: {places}\n", "utf-8")
+        knowledge = base.open()
+        (result,) = knowledge.search("ship")["results"]
+        assert result["topic"] == topic
+        knowledge.close()
+    assert "another mapping of layers" in knowledge.index()["message"]
+
+
 def test_without_a_safe_place_the_index_stays_in_memory(base: Base) -> None:
     base.write(PAGES)
     folder = stored(base).parent
