@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sage.safe_yaml import MAX_BYTES, YamlError, load_yaml, value_places
+from sage.safe_yaml import MAX_BYTES, YamlError, load_toml, load_yaml, value_places
 
 YAMLISH = st.text(alphabet="ab:-[]{}#&*!|>'\"%@`?,~ \n\t0123.\r\\\ufeff\x85\u2028", max_size=60)
 
@@ -150,3 +150,9 @@ def test_the_places_of_values_are_those_of_the_text() -> None:
 def test_a_text_without_places_is_refused(text: str, message: str) -> None:
     with pytest.raises(YamlError, match=message):
         value_places(text)
+
+
+def test_toml_is_counted_in_bytes_too() -> None:
+    assert load_toml(f'title = "{"ü" * 100}"') == {"title": "ü" * 100}
+    with pytest.raises(YamlError, match=f"at most {MAX_BYTES} are read"):
+        load_toml(f'title = "{"ü" * (MAX_BYTES // 2)}"')
