@@ -16,7 +16,9 @@ from sage.documents.source_roots import WatchedWalk
 from sage.folder_watch import FolderWatch
 from tests.conftest import Base, Clock
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of changes")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="UNTESTED: only Linux tells of changes"
+)
 
 RULES = Rules(max_file_bytes=1_000_000, max_files=1_000, ignores=lambda _: False)
 TOP = ".knowledge/core"

@@ -12,6 +12,7 @@ from sage import git as module
 from sage.check.age import commit_dates
 from sage.git import Commit, Repository, find_repository
 from tests.conftest import Base
+from tests.processes import give_up
 from tests.repositories import DAY, HOSTILE, PAGE, git, repository
 
 SECONDS = 1_704_110_400  # noon of DAY
@@ -107,11 +108,12 @@ def test_a_hostile_repository_starts_nothing(tmp_path: Path, name: str) -> None:
     assert {path: path.lstat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="SKIPPED: strace is not installed")
 @pytest.mark.parametrize("name", ["promisor", "committed-bare", "included", "attributes"])
 def test_a_check_of_a_hostile_repository_starts_git_and_nothing_else(
     base: Base, tmp_path: Path, name: str
 ) -> None:
+    if not shutil.which("strace"):
+        give_up("strace is needed to see which programs a check starts")
     HOSTILE[name](base.root, tmp_path / "canary")
     trace = tmp_path / "trace"
     words = ["strace", "-f", "-qq", "-s", "200", "-e", "trace=execve", "-o", str(trace)]
@@ -124,7 +126,7 @@ def test_a_check_of_a_hostile_repository_starts_git_and_nothing_else(
         timeout=300,
     )
     if "ptrace" in ended.stderr.lower():
-        pytest.skip("SKIPPED: processes cannot be traced here")
+        give_up("processes cannot be traced here")
     started = [line for line in trace.read_text().splitlines() if line.endswith(" = 0")]
     programs = {line.split('execve("')[1].split('"')[0] for line in started}
     assert {Path(program).name for program in programs} <= {Path(sys.executable).name, "git"}

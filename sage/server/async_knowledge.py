@@ -126,8 +126,8 @@ class _Job:
         started = time.thread_time()
         try:
             self._outcome = self._context.run(self._work, self._deadline)
-        except Exception as error:
-            self._error = error  # raised again where the answer is awaited
+        except Exception as error:  # raised again where the answer is awaited
+            self._error = error
         except BaseException as error:
             # A Rust panic or a SystemExit inside one call must not end the server.
             self._error = RuntimeError(f"{type(error).__name__} in a call: {error}")

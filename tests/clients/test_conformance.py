@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.test_node import CLIENTS, give_up, npm_install
+from tests.clients.test_node import CLIENTS, npm_install
 from tests.httpkit import serving, write_base
+from tests.processes import give_up
 
 FOLDER = CLIENTS / "conformance"
 SUITE = FOLDER / "node_modules" / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"

@@ -6,11 +6,17 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 
-from tests.processes import PATIENCE_SECONDS, clean_environment, serve_command, write_base
+from tests.processes import (
+    PATIENCE_SECONDS,
+    clean_environment,
+    give_up,
+    serve_command,
+    write_base,
+)
 
 CLIENTS = Path(__file__).parent
 
@@ -26,12 +32,6 @@ def npm_install(folder: Path, *options: str) -> None:
     if done.returncode:
         shutil.rmtree(folder / "node_modules", ignore_errors=True)
         give_up(f"npm could not install {folder.name}: {done.stderr.decode()[-500:]}")
-
-
-def give_up(reason: str) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(f"UNTESTED: {reason}")
 
 
 @pytest.fixture(scope="module")

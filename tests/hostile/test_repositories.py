@@ -13,7 +13,7 @@ from sage.cli.main import app
 from tests.hostile.repositories import COMMANDS, misled
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="SKIPPED: only Linux tells where an open file really lies"
+    sys.platform != "linux", reason="UNTESTED: only Linux tells where an open file really lies"
 )
 
 

@@ -20,7 +20,7 @@ from tests.hostile.servers import Served, serving_http, serving_stdio
 from tests.processes import REPOSITORY
 
 pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="SKIPPED: only Linux tells where an open file really lies"
+    sys.platform != "linux", reason="UNTESTED: only Linux tells where an open file really lies"
 )
 
 RECORDER = Path(__file__).with_name("recorder.py")

@@ -468,7 +468,7 @@ def listen(client: Client, header: str = "X-Request-Id: 1") -> socket.socket:
     return connection
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="SKIPPED: only Linux tells how many may queue")
+@pytest.mark.skipif(sys.platform != "linux", reason="UNTESTED: only Linux tells how many may queue")
 def test_few_connections_are_taken_at_once_out_of_a_long_queue(root: Path) -> None:
     with serving(root) as client:
         [listening] = [one for server in client.server.servers for one in server.sockets]

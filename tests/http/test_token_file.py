@@ -288,7 +288,7 @@ def test_a_revocation_reaches_a_file_that_is_mounted_singly(tmp_path: Path) -> N
     assert server.verify(value) is None
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="UNTESTED: no /proc here")
 def test_a_file_that_was_replaced_behind_a_mount_lets_nobody_in(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -48,7 +48,7 @@ def asked(client: Client, query: str) -> bool:
     return False
 
 
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="UNTESTED: no /proc here")
 def test_two_workers_are_one_server_and_one_that_dies_is_replaced(root: Path) -> None:
     with Process(root, "--workers", "2") as process:
         client = Client(process.port)

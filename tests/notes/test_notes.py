@@ -184,7 +184,7 @@ def test_killed_at_any_point_a_page_is_the_old_one_or_the_new(base: Base) -> Non
         assert base.path("core/t.md").read_bytes() in (old, new)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="UNTESTED: limits of a process are POSIX")
 def test_a_full_disk_leaves_the_old_page(base: Base) -> None:
     old = ("---\nstatus: draft\n---\n# T\n\n" + "words " * 20_000).encode()
     base.write({"core/t.md": old})

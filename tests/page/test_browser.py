@@ -15,9 +15,9 @@ from urllib.parse import quote
 import pytest
 
 from sage.http.token_file import TokenFile
-from tests.clients.test_node import give_up, npm_install
+from tests.clients.test_node import npm_install
 from tests.httpkit import serving
-from tests.processes import clean_environment
+from tests.processes import clean_environment, give_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Response, Route
