@@ -41,7 +41,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     if collection_path.is_dir():
         return True if collection_path.name in _LONG_FOLDERS else None
-    return True if _STARTS.search(collection_path.read_text("utf-8")) else None
+    is_module = collection_path.suffix == ".py"
+    return True if is_module and _STARTS.search(collection_path.read_text("utf-8")) else None
 
 
 class Clock:
