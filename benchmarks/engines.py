@@ -12,6 +12,7 @@ from sage.documents.document import parse_document
 from sage.documents.library import Library
 from sage.search.analysis import STOP_WORDS
 from sage.search.engine import SearchEngine
+from sage.search.found import SearchOptions
 from sage.settings import load_settings
 from sage.token_counter import BundledVocabulary, TokenCounter
 
@@ -49,9 +50,7 @@ class Sage:
         flags = {"root": folder / "repo"}
         self.settings = load_settings(flags, {"SAGE_CACHE_DIR": str(folder / "cache")}, folder)
         self.library = Library(self.settings)
-        self.engine = SearchEngine(
-            self.settings, TokenCounter().count_slice, BundledVocabulary().place
-        )
+        self.engine = SearchEngine(self.settings, TokenCounter().count_slice, BundledVocabulary())
         self.update()
 
     def update(self) -> None:
@@ -62,7 +61,7 @@ class Sage:
         )
 
     def search(self, query: str) -> list[str]:
-        found = self.snapshot.search(query, limit=LIMIT, deadline=Deadline())
+        found = self.snapshot.search(query, SearchOptions(LIMIT), Deadline())
         paths = (result.path.removeprefix(".knowledge/") for result in found.sections)
         # The second section of a page is no second page.
         return list(dict.fromkeys(paths))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from benchmarks.engines import Sage
 from benchmarks.retrieval_sets import RetrievalSet, load_set, set_names
 from sage.deadline import Deadline
+from sage.search.found import SearchOptions
 
 BARS = {"own": 0.03, "foreign": 0.85}
 
@@ -68,7 +69,7 @@ def asked(base: RetrievalSet, sets: Sequence[RetrievalSet], own: int, foreign: i
 
 
 def _is_no(engine: Sage, text: str) -> bool:
-    return engine.snapshot.search(text, limit=3, deadline=Deadline()).verdict == "no"
+    return engine.snapshot.search(text, SearchOptions(3), Deadline()).verdict == "no"
 
 
 def _sample(questions: RetrievalSet, most: int, seed: str) -> list[str]:

@@ -266,7 +266,7 @@ class KnownPage(TypedDict):
     """Something that the base says already on a note."""
 
     why: str
-    """alike, same files, or may disagree."""
+    """alike, near in meaning, same files, or may disagree."""
     topic: str
     title: str
     likeness: float

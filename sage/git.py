@@ -67,7 +67,7 @@ class Commit:
     """The first line of its message, where it was asked for."""
 
 
-class Change(NamedTuple):
+class ChangedPath(NamedTuple):
     """A path that a commit changed."""
 
     commit: Commit
@@ -106,7 +106,7 @@ class Repository:
             commits[change.commit] = None
         return list(commits)
 
-    def changes(self, path: str, *options: str, form: str = "%H %ct") -> Iterator[Change]:
+    def changes(self, path: str, *options: str, form: str = "%H %ct") -> Iterator[ChangedPath]:
         """Each commit with each path at or below this one that it changed, newest first."""
         words = ["log", "-z", "--raw", "--no-renames", "--no-ext-diff", "--no-textconv"]
         words += ["--no-mailmap", "--no-show-signature", "--no-decorate", "--no-notes"]
@@ -352,7 +352,7 @@ def _fields(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
         yield from whole
 
 
-def _parsed(fields: Iterator[bytes]) -> Iterator[Change]:
+def _parsed(fields: Iterator[bytes]) -> Iterator[ChangedPath]:
     """The paths of `git log --raw -z`: a line of modes that ends with the kind, then the path."""
     commit: Commit | None = None
     for field in fields:
@@ -361,7 +361,7 @@ def _parsed(fields: Iterator[bytes]) -> Iterator[Change]:
             path = next(fields, None)
             if commit is not None and path is not None:
                 kind = line[-1:].decode("ascii", "replace")
-                yield Change(commit, os.fsdecode(path), kind)
+                yield ChangedPath(commit, os.fsdecode(path), kind)
             continue
         name, _, rest = line.decode("utf-8", "replace").partition(" ")
         seconds, _, subject = rest.partition(" ")

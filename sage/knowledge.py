@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from sage.search.explain import Explanation
     from sage.search.protocol import Snapshot
     from sage.semantic.meaning import SectionMeaning
+    from sage.semantic.nearness import Nearness
 
 _NEVER_STALE = 12_000
 _NO_QUERY = (
@@ -111,7 +112,16 @@ class KnowledgeBase:
     @property
     def meaning(self) -> "SectionMeaning | None":
         """What compares meanings; None where only words are searched."""
-        return self._index.meaning
+        return self._index.meaning if self._index.compares_meanings else None
+
+    def nearness(self, deadline: Deadline | None = None) -> "Nearness | None":
+        """What is near in meaning; None where only words are compared, or while no vectors are."""
+        if not self._index.compares_meanings:
+            return None
+        from sage.semantic.nearness import nearness_of
+
+        snapshot = self.snapshot(deadline or no_deadline())
+        return nearness_of(snapshot.searcher, snapshot.distrust)
 
     def close(self) -> None:
         """Keep what is worth keeping for the next start."""
@@ -193,6 +203,7 @@ class KnowledgeBase:
             InvalidInput: a blank query and nothing to list by, no such layer, type, status or
                 order, or a limit out of range.
         """
+        from sage.search.found import SearchOptions
         from sage.search.query import checked_filters, checked_sort
 
         started = self._clock()
@@ -207,31 +218,20 @@ class KnowledgeBase:
         check_range("limit", limit, MAX_RESULTS)
         check_range("offset", offset, MAX_OFFSET, 0)
         check_range("max_tokens", max_tokens, MAX_ANSWER, MIN_ANSWER)
-        layers = self.layer_names(layer)
+        options = SearchOptions(limit, offset, sort or RELEVANCE, self.layer_names(layer), filters)
         listings, snapshot = self._index.current(deadline)
 
         def ask() -> SearchAnswer:
             from sage.search.answering import compose
 
-            found = snapshot.search(
-                query,
-                limit=limit,
-                offset=offset,
-                sort=sort or RELEVANCE,
-                layers=layers,
-                filters=filters,
-                deadline=deadline,
-            )
+            found = snapshot.search(query, options, deadline)
             months = self.settings.check.stale_months or _NEVER_STALE
             count, day = self._vocabulary.count, self._clocks.months_ago(months)
             overrides = self.overrides(listings)
             return compose(found, max_tokens, count, day, whole and has_words, overrides)
 
         kept: SearchAnswer = self._answers.remember(
-            (
-                *("search", listings, snapshot.meaning, query, limit, layers, filters),
-                *(sort, offset, max_tokens, whole),
-            ),
+            ("search", listings, snapshot.meaning, query, options, max_tokens, whole),
             ask,
             lambda answer: "complete" not in answer,
             deadline,
@@ -245,10 +245,11 @@ class KnowledgeBase:
 
     def topics_for(self, query: str, layer: str, limit: int) -> list[str]:
         """The topics of the results of a search, best first."""
+        from sage.search.found import SearchOptions
+
         deadline = no_deadline()
-        layers = self.layer_names(layer)
-        _, snapshot = self._index.current(deadline)
-        found = snapshot.search(query, limit=limit, layers=layers, deadline=deadline)
+        options = SearchOptions(limit, layers=self.layer_names(layer))
+        found = self.snapshot(deadline).search(query, options, deadline)
         return [section.topic for section in found.sections]
 
     def overrides(self, listings: Sequence[Listing]) -> dict[str, tuple[str, ...]] | None:
@@ -281,23 +282,18 @@ class KnowledgeBase:
         Args:
             path: explain this page alone, wherever it ranks.
         """
+        from sage.search.explain import explain_page, explain_results
+        from sage.search.found import SearchOptions
         from sage.search.query import checked_filters
 
         deadline = deadline or no_deadline()
-        layers, filters = (
-            self.layer_names(layer),
-            checked_filters(types, tags, status, self.source_name(source)),
-        )
-        _, snapshot = self._index.current(deadline)
-        searcher = snapshot.searcher
+        filters = checked_filters(types, tags, status, self.source_name(source))
+        options = SearchOptions(limit, layers=self.layer_names(layer), filters=filters)
+        searcher = self.snapshot(deadline).searcher
         if path:
-            one = searcher.explain_page(
-                query, path, layers=layers, filters=filters, deadline=deadline
-            )
+            one = explain_page(searcher, query, path, options, deadline)
             return [one] if one else []
-        return searcher.explain(
-            query, limit=limit, layers=layers, filters=filters, deadline=deadline
-        )
+        return explain_results(searcher, query, options, deadline)
 
     def context(
         self,
@@ -352,7 +348,7 @@ class KnowledgeBase:
             token_budget=token_budget,
             task=(task or "")[:MAX_TASK],
             current_files=files,
-            imports=imports_of(root, files),
+            imports=imports_of(root, files) if files else (),
             own_language=self._language.get(),
         )
         listings, snapshot = self._index.current(deadline)

@@ -93,6 +93,14 @@ class LiveIndex:
         return self._engine.made
 
     @property
+    def compares_meanings(self) -> bool:
+        """Whether meanings may be compared; to ask imports and opens nothing."""
+        wanted = self._settings.search.semantic
+        if self._backend is not None or wanted == "off":
+            return False
+        return wanted == "on" or find_spec("tokenizers") is not None
+
+    @property
     def meaning(self) -> "SectionMeaning | None":
         """What compares meanings; None where only words are searched."""
         self._engine.get()
@@ -147,13 +155,12 @@ class LiveIndex:
         from sage.search.engine import SearchEngine
 
         self._meaning = self._open_meaning()
-        count, place_of = self._counter.count_slice, self._vocabulary.place
-        return SearchEngine(self._settings, count, place_of, self._meaning)
+        count = self._counter.count_slice
+        return SearchEngine(self._settings, count, self._vocabulary, self._meaning)
 
     def _open_meaning(self) -> "SectionMeaning | None":
         """What compares meanings; None without the extra, of which then nothing is imported."""
-        wanted = self._settings.search.semantic
-        if wanted == "off" or (wanted == "auto" and find_spec("tokenizers") is None):
+        if not self.compares_meanings:
             return None
         from sage.semantic.meaning import open_meaning
 

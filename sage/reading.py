@@ -13,7 +13,7 @@ from sage.documents.library import Library, Listing, are_complete, files_of
 from sage.documents.slices import Slice, status_notice, under_heading, whole
 from sage.documents.titles import Titled
 from sage.documents.topics import (
-    Asked,
+    AskedTopic,
     documents_titled,
     file_replacing,
     files_asked,
@@ -211,7 +211,7 @@ def _unread(source: SourceFile) -> Omitted:
     return Omitted(topic=topic, title=topic.rsplit("/", 1)[-1], tokens=None)
 
 
-def _slices(documents: Sequence[Document], asked: Asked) -> Iterator[Slice]:
+def _slices(documents: Sequence[Document], asked: AskedTopic) -> Iterator[Slice]:
     for document in documents:
         if asked.heading or asked.line:
             for position in sections_asked(document, asked):
@@ -220,7 +220,7 @@ def _slices(documents: Sequence[Document], asked: Asked) -> Iterator[Slice]:
             yield whole(document)
 
 
-def _unknown_heading(documents: Sequence[Document], asked: Asked) -> str:
+def _unknown_heading(documents: Sequence[Document], asked: AskedTopic) -> str:
     heading = asked.heading or f"line {asked.line}"
     near = [topic for document in documents for topic in nearest_headings(document, heading)]
     named = documents[0].topic if len(documents) == 1 else f"none of the {len(documents)} pages"

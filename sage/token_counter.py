@@ -11,7 +11,7 @@ import re
 import threading
 import zlib
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import resources
 from itertools import pairwise
@@ -31,7 +31,14 @@ BUNDLED = "cl100k_base"
 _MANY_BLANKS = 500_000
 # Looked for from the beginning of each run only: half a run would be counted from every blank.
 _LONG_BLANK = re.compile(rf"(?<!\s)\s{{{_MANY_BLANKS}}}")
+# A long text is counted in pieces also because tiktoken and the search for blanks each keep all
+# other threads waiting, the longer the text the longer: a tenth of a second for 3 MB.
 _PIECE_LENGTH = 100_000
+# No token reaches from a letter or number into the next line, so the counts of the pieces add up
+# to that of the whole. Only characters that Python and tiktoken put into the same class are named.
+_PIECE_END = re.compile(
+    r"(?<=[0-9A-Za-z\u0430-\u044f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fa5\uac00-\ud7a3])\n"
+)
 
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
 _PATTERN = (
@@ -57,6 +64,7 @@ _WORD_PIECE = re.compile(
 )
 # Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
 # 88 rare ones differ, and unassigned ones may by the next version of either.
+_WHOLE_WORD = re.compile(rb"^ ([A-Za-z][a-z]{2,})$", re.MULTILINE)
 _SAME_CLASS = re.compile(
     r"[\x00-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5\uac00-\ud7a3"
     r"\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
@@ -122,10 +130,7 @@ class TokenCounter:
         encoding = self._encoding()
         if encoding is None:
             return len(text.encode("utf-8", "surrogatepass"))
-        if len(text) < _MANY_BLANKS or not _LONG_BLANK.search(text):
-            return len(encoding.encode_ordinary(text))
-        pieces = (text[at : at + _PIECE_LENGTH] for at in range(0, len(text), _PIECE_LENGTH))
-        return sum(len(encoding.encode_ordinary(piece)) for piece in pieces)
+        return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
 
     def count_slice(self, document: Countable, start: int, end: int) -> int:
         """The tokens of a part of a document's body, counted once per document."""
@@ -146,6 +151,27 @@ class TokenCounter:
                         raise SageError(f"{reason}; ask again") from error
                     self._loaded = True
         return self._tiktoken
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The parts in which a text is counted."""
+    start = 0
+    while end := _PIECE_END.search(text, start + _PIECE_LENGTH):
+        yield from _without_long_blanks(text[start : end.start()])
+        start = end.start()
+    yield from _without_long_blanks(text[start:] if start else text)
+
+
+def _without_long_blanks(text: str) -> Iterator[str]:
+    """The text, or what tiktoken survives of one with a run of blanks that it does not."""
+    # A run that long covers one of these blocks; most blocks are no blanks at their first letter.
+    half = _MANY_BLANKS // 2
+    blocks = range(0, len(text) if len(text) >= _MANY_BLANKS else 0, half)
+    if any(text[at : at + half].isspace() for at in blocks) and _LONG_BLANK.search(text):
+        for at in range(0, len(text), _PIECE_LENGTH):
+            yield text[at : at + _PIECE_LENGTH]
+    else:
+        yield text
 
 
 def _is_available(read: Callable[[], bytes | None]) -> bool | None:
@@ -223,6 +249,11 @@ class BundledVocabulary:
         ways = (f" {word}", f" {word.title()}", word.title())
         names = (b2a_base64(way.encode("utf-8", "replace"), newline=False) for way in ways)
         return min((ranks[name] for name in names if name in ranks), default=None)
+
+    def words(self) -> set[str]:
+        """Every word that is a token where a word begins, in small letters."""
+        lines = b"\n".join(map(a2b_base64, self._loaded()))
+        return set(b"\n".join(_WHOLE_WORD.findall(lines)).lower().decode("ascii").split())
 
     def _loaded(self) -> dict[bytes, int]:
         if self._ranks is None:

@@ -7,7 +7,8 @@ A kind with its bounds says which values are right, in words too. What becomes o
 (an error, a problem of a page) and how a caller's text is read first is up to whoever asks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,24 @@ def check_range(name: str, value: int, most: int, least: int = 1) -> None:
     """
     if not least <= value <= most:
         raise InvalidInput(f"{name} is {value}; use a whole number from {least} to {most:,}")
+
+
+def one_of(name: str, value: str, known: Collection[str]) -> str:
+    """One of some known words, however it is written.
+
+    Raises:
+        InvalidInput: with the words, and the nearest of them.
+    """
+    wanted = as_known(value)
+    if wanted not in known:
+        close = did_you_mean(wanted, known)
+        raise InvalidInput(f"{name}: there is no {value[:60]!r}; use {', '.join(known)}{close}")
+    return wanted
+
+
+def as_known(value: str) -> str:
+    """A word as it is known: `Bug fix` is `bug_fix`."""
+    return re.sub(r"[-\s]+", "_", value.strip().casefold())
 
 
 def checked_topic(topic: str | None) -> str | None:

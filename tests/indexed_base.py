@@ -6,8 +6,9 @@ from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.library import Library, Loaded
-from sage.search.engine import SearchEngine, Snapshot
-from sage.search.found import Found
+from sage.search.engine import IndexSnapshot, SearchEngine
+from sage.search.found import Found, SearchOptions
+from sage.token_counter import BundledVocabulary
 from tests.conftest import Base
 
 
@@ -22,7 +23,7 @@ class IndexedBase:
     def __init__(self, base: Base, **flags: object) -> None:
         self.settings = base.settings(**flags)
         self.library = Library(self.settings, base.clocks)
-        self.engine = SearchEngine(self.settings, count_words, lambda _: None)
+        self.engine = SearchEngine(self.settings, count_words, BundledVocabulary())
         self.loaded: list[str] = []
 
     def files(self) -> list[SourceFile]:
@@ -31,7 +32,7 @@ class IndexedBase:
 
     def update(
         self, deadline: Deadline | None = None, progress: Callable[[int, int], None] | None = None
-    ) -> Snapshot:
+    ) -> IndexSnapshot:
         return self.engine.update(self.files(), self.look_up, deadline or Deadline(), progress)
 
     def look_up(self, source: SourceFile) -> Loaded:
@@ -39,7 +40,7 @@ class IndexedBase:
         return self.library.look_up(source, Deadline())
 
     def search(self, query: str, limit: int = 10, layers: tuple[str, ...] | None = None) -> Found:
-        return self.update().search(query, limit=limit, layers=layers, deadline=Deadline())
+        return self.update().search(query, SearchOptions(limit, layers=layers), Deadline())
 
     def paths(self, query: str, **options: object) -> list[str]:
         found = self.search(query, **options)  # type: ignore[arg-type]

@@ -43,8 +43,6 @@ ROWS = [
 FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 MOST_MODULES = 22
 MOST_LINES = 430
-LONG_MODULES = {"search.searcher", "search.query"}
-"""Modules that are being divided; no other may be longer than the limit."""
 HOMES = {
     "cachetools": "cache",
     "anyio": "http.mcp_endpoint server.mcp_server server.stdio_transport server.async_knowledge",
@@ -57,7 +55,8 @@ HOMES = {
     "server.stdio_transport",
     "mcp_types": "http.mcp_endpoint server.mcp_server server.stdio_transport server.subscriptions",
     "numpy": "semantic.encoder semantic.granite semantic.multilingual semantic.onnx_folder "
-    "semantic.onnx_graph semantic.onnx_session semantic.vectors semantic.vector_file",
+    "semantic.onnx_graph semantic.onnx_session semantic.vectors semantic.vector_file "
+    "semantic.likeness",
     "onnxruntime": "semantic.onnx_session",
     "opentelemetry": "http.tracing",
     "platformdirs": "paths",
@@ -150,8 +149,16 @@ def test_no_folder_is_a_crowd() -> None:
 
 def test_no_module_is_too_long_to_be_one_idea() -> None:
     lines = {module: len(path.read_text("utf-8").splitlines()) for module, path in MODULES.items()}
-    long = {module: size for module, size in lines.items() if size > MOST_LINES}
-    assert {module: size for module, size in long.items() if module not in LONG_MODULES} == {}
+    assert {module: size for module, size in lines.items() if size > MOST_LINES} == {}
+
+
+def test_one_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name.lstrip("_"), []).append(module)
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 def test_no_import_points_back() -> None:
@@ -268,10 +275,7 @@ def test_without_the_extra_a_search_imports_nothing_of_it(base: Base) -> None:
     base.write({"core/a.md": "# Alpha\n\nretry with backoff\n"})
     base.environment["SAGE_SEARCH_SEMANTIC"] = "auto"
     program = (
-        "import importlib.util, sys\n"
-        "find_spec = importlib.util.find_spec\n"
-        "extra = {'numpy', 'onnxruntime', 'threadpoolctl', 'tokenizers'}\n"
-        "importlib.util.find_spec = lambda name: None if name in extra else find_spec(name)\n"
+        f"{_WITHOUT_THE_EXTRA}"
         "from pathlib import Path\n"
         "from sage.knowledge import open_knowledge\n"
         "from sage.settings import load_settings\n"
@@ -283,3 +287,50 @@ def test_without_the_extra_a_search_imports_nothing_of_it(base: Base) -> None:
     )
     ended = run_program(base, program)
     assert ended.stdout.split() == []
+
+
+_WITHOUT_THE_EXTRA = (
+    "import importlib.util, sys\n"
+    "find_spec = importlib.util.find_spec\n"
+    "extra = {'numpy', 'onnxruntime', 'threadpoolctl', 'tokenizers'}\n"
+    "importlib.util.find_spec = lambda name: None if name in extra else find_spec(name)\n"
+)
+
+
+def modules_without_the_extra(base: Base, semantic: str, *arguments: str) -> set[str]:
+    """Every module that a command imports where the extra is not installed."""
+    base.environment["SAGE_SEARCH_SEMANTIC"] = semantic
+    program = (
+        f"{_WITHOUT_THE_EXTRA}"
+        "import atexit\n"
+        "from sage.cli.main import main\n"
+        "atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr))\n"
+        "main()\n"
+    )
+    return set(run_program(base, program, *arguments).stderr.splitlines())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("related", "core/a"),
+        ("duplicates",),
+        ("note", "Retry twice.", "--dry-run"),
+        ("care",),
+        ("context", "coding", "--task", "retry"),
+        ("search", "retry"),
+        ("info",),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_without_the_extra_commands_import_what_they_import_with_meaning_off(
+    base: Base, arguments: tuple[str, ...]
+) -> None:
+    base.write({"core/a.md": "# Alpha\n\nretry with backoff\n", "core/b.md": "# Beta\n"})
+    modules_without_the_extra(base, "off", *arguments)  # with an index that is kept
+    without = modules_without_the_extra(base, "auto", *arguments)
+    assert without == modules_without_the_extra(base, "off", *arguments)
+    ours = {name for name in without if name.startswith("sage.semantic")}
+    assert ours == set()
+    if arguments[0] in ("related", "duplicates", "note", "care"):
+        assert "whoosh" not in without

@@ -21,7 +21,7 @@ from sage.check.credentials import check_secrets
 from sage.check.hidden_text import check_characters, check_instructions
 from sage.check.links import check_links, check_paths
 from sage.check.masking import mask
-from sage.check.pages import Base, Page
+from sage.check.pages import Base, CheckedPage
 from sage.check.suppressions import Suppressions, ignored_in
 from sage.documents.document import parse_document
 from sage.documents.languages import asked_languages, canonical
@@ -239,11 +239,11 @@ def test_a_pattern_takes_time_in_proportion_to_its_text(found: Found) -> None:
         grows_with_its_text(run, short, long, MOST_SECONDS)
 
 
-def page(text: str) -> Page:
-    return Page(parse_document(text, ".knowledge/core/a.md", "core"), text)
+def page(text: str) -> CheckedPage:
+    return CheckedPage(parse_document(text, ".knowledge/core/a.md", "core"), text)
 
 
-def base_of(one: Page) -> Base:
+def base_of(one: CheckedPage) -> Base:
     return Base(Settings(Path("/nowhere"), Path("/nowhere")), (one,), (), ())
 
 

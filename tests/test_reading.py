@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sage.deadline import Deadline
-from sage.documents.titles import Titles
+from sage.documents.titles import KnownNames, Titles
 from sage.errors import NotFound
 from sage.knowledge import KnowledgeBase
 from tests.conftest import Base
@@ -103,7 +103,7 @@ def test_unknown_name_is_not_found_although_not_every_title_was_read(
     knowledge = base.open(SITE)
     read = Titles._read
 
-    def read_slowly(titles: Titles, *given: Any) -> tuple[str, ...]:
+    def read_slowly(titles: Titles, *given: Any) -> KnownNames | None:
         base.clock.tick(0.4)
         return read(titles, *given)
 

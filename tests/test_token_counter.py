@@ -283,3 +283,13 @@ def test_ordinary_text_is_counted_without_tiktoken() -> None:
     text = "Retry – with a delay → 3 × “jitter” 数据库迁移要先备份。 👍\n"
     assert LightCounter(counter, VOCABULARY).count(text) == COUNTER.count(text)
     assert not counter.loaded
+
+
+@pytest.mark.parametrize(
+    "line", ["words\n", "a 1\n\n  b", "7\r\n", "é!\n", "字\n", "x_\n", "d's\n\n"]
+)
+def test_a_text_counted_in_pieces_has_the_tokens_of_the_whole(
+    line: str, counter: TokenCounter, reference: tiktoken.Encoding
+) -> None:
+    text = "".join(f"{line}{' ' * (number % 5)}" for number in range(120_000))
+    assert counter.count(text) == len(reference.encode_ordinary(text))

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from sage.git import Change, Commit, Repository, find_repository
+from sage.git import ChangedPath, Commit, Repository, find_repository
 from sage.paths import KNOWLEDGE_DIR
 
 MONTHS = 12
@@ -88,7 +88,7 @@ def _opened(root: Path) -> tuple[Repository, str] | None:
     return repository, "" if above == "." else f"{above}/"
 
 
-def _below(changes: Iterable[Change], prefix: str) -> Iterator[Change]:
+def _below(changes: Iterable[ChangedPath], prefix: str) -> Iterator[ChangedPath]:
     for change in changes:
         if change.path.startswith(prefix):
             yield change._replace(path=change.path.removeprefix(prefix))
@@ -98,7 +98,7 @@ def _is_page(path: str) -> bool:
     return path.startswith(f"{KNOWLEDGE_DIR}/") and path.casefold().endswith((".md", ".markdown"))
 
 
-def _history(changes: Sequence[Change], pages: set[str], today: date) -> History:
+def _history(changes: Sequence[ChangedPath], pages: set[str], today: date) -> History:
     months = list(_months(today))
     happened: dict[str, Counter[str]] = {month: Counter() for month in months}
     last: dict[str, Commit] = {}

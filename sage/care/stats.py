@@ -20,7 +20,7 @@ _MONTH_DAYS = 365.25 / 12
 _HOT = 10
 
 
-class Share(TypedDict):
+class KindShare(TypedDict):
     """What there is of one kind."""
 
     name: str
@@ -61,7 +61,7 @@ class Stats(TypedDict):
     pages: int
     sections: int
     tokens: int
-    by: dict[str, list[Share]]
+    by: dict[str, list[KindShare]]
     """By layer, type, status, source, owner and age."""
     topics: list[Branch]
     growth: NotRequired[Growth]
@@ -125,12 +125,12 @@ def _kinds(today: date) -> dict[str, Callable[[Measured], str]]:
     }
 
 
-def _shares(pages: Sequence[Measured], name_of: Callable[[Measured], str]) -> list[Share]:
+def _shares(pages: Sequence[Measured], name_of: Callable[[Measured], str]) -> list[KindShare]:
     """The kinds, the largest first; ages in their own order."""
-    shares: dict[str, Share] = {}
+    shares: dict[str, KindShare] = {}
     for page in pages:
         name = name_of(page)
-        share = shares.setdefault(name, Share(name=name, pages=0, sections=0, tokens=0))
+        share = shares.setdefault(name, KindShare(name=name, pages=0, sections=0, tokens=0))
         share["pages"] += 1
         share["sections"] += len(page.document.sections)
         share["tokens"] += page.tokens

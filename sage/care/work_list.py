@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sage.care.history import History, day
 from sage.care.usage import UsageSummary
@@ -22,6 +22,9 @@ from sage.git import Commit
 from sage.notes.duplicates import Duplicate, duplicates
 from sage.notes.links import Link, Links
 from sage.values import OWN
+
+if TYPE_CHECKING:
+    from sage.semantic.nearness import Nearness
 
 KINDS: Mapping[str, str] = {
     "review": "Review is due",
@@ -57,7 +60,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CareEvidence:
     """Everything that the list is made from."""
 
     documents: Sequence[Document]
@@ -68,6 +71,8 @@ class Evidence:
     is_answered: Callable[[str], bool]
     """Whether the base answers a query now."""
     today: date
+    nearness: "Callable[[], Nearness | None]" = lambda: None
+    """Tells what is near in meaning, where that is known."""
 
     @cached_property
     def in_force(self) -> list[Document]:
@@ -86,7 +91,7 @@ class Evidence:
         return [link for document in self.in_force for link in links.of(document)]
 
 
-def work_list(evidence: Evidence, kinds: Sequence[str] = tuple(KINDS)) -> list[Task]:
+def work_list(evidence: CareEvidence, kinds: Sequence[str] = tuple(KINDS)) -> list[Task]:
     """What there is to do, in order."""
     finders = {
         "review": _reviews,
@@ -101,7 +106,7 @@ def work_list(evidence: Evidence, kinds: Sequence[str] = tuple(KINDS)) -> list[T
     return [task for kind in KINDS if kind in kinds for task in finders[kind](evidence)]
 
 
-def _reviews(evidence: Evidence) -> Iterator[Task]:
+def _reviews(evidence: CareEvidence) -> Iterator[Task]:
     due = []
     for document in evidence.own:
         try:
@@ -117,7 +122,7 @@ def _reviews(evidence: Evidence) -> Iterator[Task]:
         yield _task("review", document, f"review was due on {on}{by}", command)
 
 
-def _code(evidence: Evidence) -> Iterator[Task]:
+def _code(evidence: CareEvidence) -> Iterator[Task]:
     """Pages whose files changed after they did, the longest behind first."""
     pages = {document.path for document in evidence.documents}
     newest_first = sorted(
@@ -137,7 +142,7 @@ def _code(evidence: Evidence) -> Iterator[Task]:
         yield _task("code", document, what, f"sage accept {_name(document)}")
 
 
-def _unanswered(evidence: Evidence) -> Iterator[Task]:
+def _unanswered(evidence: CareEvidence) -> Iterator[Task]:
     for query, count in evidence.usage.empty_queries if evidence.usage else ():
         if not evidence.is_answered(query):
             what = f"asked {counted(count, 'time')} and not found: {query}"
@@ -145,7 +150,7 @@ def _unanswered(evidence: Evidence) -> Iterator[Task]:
             yield Task("unanswered", "", "", 0, what, command)
 
 
-def _superseded(evidence: Evidence) -> Iterator[Task]:
+def _superseded(evidence: CareEvidence) -> Iterator[Task]:
     for link in evidence.links:
         successor = link.target.meta.superseded_by
         is_replaced = _state(link.target) == "superseded" and _is_own(link.page)
@@ -156,13 +161,13 @@ def _superseded(evidence: Evidence) -> Iterator[Task]:
             yield _task("superseded", link.page, what, command, link.line)
 
 
-def _duplicates(evidence: Evidence) -> Iterator[Task]:
+def _duplicates(evidence: CareEvidence) -> Iterator[Task]:
     return itertools.islice(_doubled(evidence), _MOST_DUPLICATES)
 
 
-def _doubled(evidence: Evidence) -> Iterator[Task]:
+def _doubled(evidence: CareEvidence) -> Iterator[Task]:
     pages = {document.topic: document for document in evidence.in_force}
-    for one in duplicates(evidence.in_force):
+    for one in duplicates(evidence.in_force, nearness=evidence.nearness()):
         first, second = _page_of(one.first, pages), _page_of(one.second, pages)
         if first is None or second is None:
             continue
@@ -173,6 +178,8 @@ def _doubled(evidence: Evidence) -> Iterator[Task]:
 
 
 def _same(one: Duplicate) -> str:
+    if one.by:
+        return f"{one.second} says in other words what {one.first} says (by {one.by})"
     said = f": “{one.sentences[0]}”" if one.sentences else ""
     return f"{one.second} says {one.likeness:.0%} the same as {one.first}{said}"
 
@@ -187,7 +194,7 @@ def _page_of(topic: str, pages: Mapping[str, Document]) -> Document | None:
     return pages.get(topic.partition("#")[0])
 
 
-def _orphans(evidence: Evidence) -> Iterator[Task]:
+def _orphans(evidence: CareEvidence) -> Iterator[Task]:
     """Pages without a link to or from another; none where pages do not link at all."""
     linked = {page.path for link in evidence.links for page in (link.page, link.target)}
     for document in evidence.own if linked else ():
@@ -197,7 +204,7 @@ def _orphans(evidence: Evidence) -> Iterator[Task]:
         yield _task("orphan", document, what, f"sage related {_name(document)}")
 
 
-def _unread(evidence: Evidence) -> Iterator[Task]:
+def _unread(evidence: CareEvidence) -> Iterator[Task]:
     """Pages that are older than the usage log and in none of its lines as read."""
     if evidence.usage is None or not evidence.usage.calls:
         return
@@ -211,7 +218,7 @@ def _unread(evidence: Evidence) -> Iterator[Task]:
             yield _task("unread", document, f"nobody has read it since {since}", command)
 
 
-def _drafts(evidence: Evidence) -> Iterator[Task]:
+def _drafts(evidence: CareEvidence) -> Iterator[Task]:
     for document in evidence.documents:
         if document.meta.status == "draft" and _is_own(document):
             since = document.meta.last_updated[:10]

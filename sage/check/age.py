@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from sage.check.pages import Base, Page
+from sage.check.pages import Base, CheckedPage
 from sage.check.rules import FRONT_MATTER, STALE
 from sage.documents.problems import Problem
 from sage.errors import counted
@@ -70,7 +70,7 @@ def _age_months(changed: date, today: date) -> int:
     return months - (today.day < changed.day)
 
 
-def _line(page: Page) -> int:
+def _line(page: CheckedPage) -> int:
     for number, line in enumerate(page.text.splitlines()[:200], 1):
         if line.lstrip("\"'").startswith("last_updated"):
             return number

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from sage.check.pages import Base, Page
+from sage.check.pages import Base, CheckedPage
 from sage.check.rules import SECRET
 from sage.documents.problems import Problem
 
@@ -66,7 +66,7 @@ _CODE = re.compile(
 )
 
 
-def check_secrets(page: Page, _: Base) -> Iterator[Problem]:
+def check_secrets(page: CheckedPage, _: Base) -> Iterator[Problem]:
     """Keys, tokens and passwords, wherever they stand."""
     page = page.cleaned
     seen: set[int] = set()

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from sage.check.masking import Span
-from sage.check.pages import Base, Page
+from sage.check.pages import Base, CheckedPage
 from sage.check.rules import INSTRUCTION, INVISIBLE
 from sage.documents.problems import Level, Problem
 from sage.sanitize import clean, is_clean
@@ -55,7 +55,7 @@ _SHOWN = 60
 _QUOTE_REACH = 400
 
 
-def check_characters(page: Page, _: Base) -> Iterator[Problem]:
+def check_characters(page: CheckedPage, _: Base) -> Iterator[Problem]:
     """Characters that are removed from every answer because nobody sees them."""
     if is_clean(page.text.replace("\r", "")):
         return
@@ -72,7 +72,7 @@ def check_characters(page: Page, _: Base) -> Iterator[Problem]:
             yield INVISIBLE.problem(page.path, f"holds {names}", number, _danger(removed))
 
 
-def check_instructions(page: Page, _: Base) -> Iterator[Problem]:
+def check_instructions(page: CheckedPage, _: Base) -> Iterator[Problem]:
     """Sentences that address an agent over the reader's head; quoted ones are about such texts."""
     page = page.cleaned
     for comment in page.masked.comments:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from sage.check.masking import Span
-from sage.check.pages import Base, Page, folded
+from sage.check.pages import Base, CheckedPage, folded
 from sage.check.rules import DEAD_ANCHOR, DEAD_LINK, DEAD_PATH
 from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.problems import Problem
@@ -44,7 +44,7 @@ class Target(NamedTuple):
     anchor: str
 
 
-def check_links(page: Page, base: Base) -> Iterator[Problem]:
+def check_links(page: CheckedPage, base: Base) -> Iterator[Problem]:
     """Links that lead to no file or no heading."""
     for raw, start in _targets(page.masked.prose):
         target = _target(page, raw)
@@ -61,7 +61,7 @@ def check_links(page: Page, base: Base) -> Iterator[Problem]:
             yield DEAD_ANCHOR.problem(page.path, f"{raw}: no heading has that anchor{near}", line)
 
 
-def check_paths(page: Page, base: Base) -> Iterator[Problem]:
+def check_paths(page: CheckedPage, base: Base) -> Iterator[Problem]:
     """Paths in backticks that begin at something real and end at nothing."""
     for span in page.masked.spans:
         path = _path_in(span.text)
@@ -104,7 +104,7 @@ def _links(prose: str) -> Iterator[re.Match[str]]:
         yield from pattern.finditer(prose)
 
 
-def _target(page: Page, raw: str) -> Target | None:
+def _target(page: CheckedPage, raw: str) -> Target | None:
     """Where a link leads, if that is for us to know."""
     if not raw or _SCHEME.match(raw) or _PLACEHOLDER.search(raw):
         return None
@@ -124,7 +124,7 @@ def _leads_somewhere(base: Base, path: str) -> bool:
     return base.exists(path) or base.exists(f"{path}.md") or base.exists(f"{KNOWLEDGE_DIR}/{path}")
 
 
-def _leads_somewhere_on_a_site(page: Page, base: Base, raw: str, target: Target) -> bool:
+def _leads_somewhere_on_a_site(page: CheckedPage, base: Base, raw: str, target: Target) -> bool:
     """Whether it may be an address of a site made of these pages, each a folder of its own name."""
     path = raw.partition("#")[0]
     if path.startswith("/"):
@@ -136,20 +136,20 @@ def _leads_somewhere_on_a_site(page: Page, base: Base, raw: str, target: Target)
     )
 
 
-def _has_anchor(page: Page, base: Base, target: Target) -> bool:
+def _has_anchor(page: CheckedPage, base: Base, target: Target) -> bool:
     named = base.page(target.path) if target.path else page
     if named is None:
         return True  # not a page that can be read: its headings are unknown
     return target.anchor.lower() == "top" or folded(target.anchor) in named.anchors
 
 
-def _near_anchor(page: Page, base: Base, target: Target) -> str:
+def _near_anchor(page: CheckedPage, base: Base, target: Target) -> str:
     named = (base.page(target.path) if target.path else None) or page
     near = named.near_anchor(target.anchor)
     return f"; did you mean #{near}?" if near else ""
 
 
-def _starts(page: Page) -> list[str]:
+def _starts(page: CheckedPage) -> list[str]:
     """The folders from which a path in backticks may be meant, the page's own first."""
     folder = posixpath.dirname(page.path)
     above = [folder]
@@ -181,7 +181,7 @@ def _ends_a_page(base: Base, path: str) -> bool:
     return path.lower().lstrip("./") in base.endings
 
 
-def _suggestion(page: Page, base: Base, path: str) -> str:
+def _suggestion(page: CheckedPage, base: Base, path: str) -> str:
     """The page that is meant: the only one of that name, or the one with the nearest path."""
     named = base.by_name.get(posixpath.basename(path).lower(), ())
     meant = named[0] if len(named) == 1 else base.near_paths.nearest(path)

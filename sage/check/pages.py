@@ -34,7 +34,7 @@ _INNER_HEADING = re.compile(r"^[ \t>*+-]++#{1,6}[ \t]++([^\r\n]++)", re.MULTILIN
 
 
 @dataclass(frozen=True)
-class Page:
+class CheckedPage:
     """A document and the text of its file, in which lines are counted."""
 
     document: Document
@@ -53,13 +53,13 @@ class Page:
         return mask(blank + self.document.body)
 
     @cached_property
-    def cleaned(self) -> "Page":
+    def cleaned(self) -> "CheckedPage":
         """The page as readers get it, with the same lines: what is removed hides nothing."""
         text = self.text.replace("\r\n", "\n").replace("\r", " ")
         if is_clean(text):
             return self
         text = clean(text)
-        return Page(parse_document(text, self.path, self.document.layer), text)
+        return CheckedPage(parse_document(text, self.path, self.document.layer), text)
 
     @cached_property
     def anchors(self) -> frozenset[str]:
@@ -110,17 +110,17 @@ class Base:
     """All pages of the layers, and what reading them found."""
 
     settings: Settings
-    pages: tuple[Page, ...]
+    pages: tuple[CheckedPage, ...]
     problems: tuple[Problem, ...]
     outside: tuple[tuple[str, int], ...]
     """What lies in no layer: a page, or a folder with the number of its pages."""
     hidden: tuple[Place, ...] = ()
     """Where the pages lie that whoever asks may not know of."""
     _existing: dict[str, bool] = field(default_factory=dict)
-    _others: dict[str, Page | None] = field(default_factory=dict)
+    _others: dict[str, CheckedPage | None] = field(default_factory=dict)
 
     @cached_property
-    def by_path(self) -> dict[str, Page]:
+    def by_path(self) -> dict[str, CheckedPage]:
         """The pages by their paths."""
         return {page.path: page for page in self.pages}
 
@@ -146,7 +146,7 @@ class Base:
         """The paths of the pages, to be asked for one that is nearly right."""
         return NearNames(self.by_path)
 
-    def page(self, path: str) -> Page | None:
+    def page(self, path: str) -> CheckedPage | None:
         """The page at a path below the root, in a layer or not; None when that is no page."""
         if path in self.by_path:
             return self.by_path[path]
@@ -156,11 +156,11 @@ class Base:
             self._others[path] = self._read_other(path)
         return self._others[path]
 
-    def _read_other(self, path: str) -> Page | None:
+    def _read_other(self, path: str) -> CheckedPage | None:
         if not path.lower().endswith(MARKDOWN_SUFFIXES):
             return None
         read = _read_page(self.settings, path, "", "")
-        return read if isinstance(read, Page) else None
+        return read if isinstance(read, CheckedPage) else None
 
     def exists(self, relative: str) -> bool:
         """Whether something lies at a normal path below the root; of what is hidden, always."""
@@ -191,7 +191,7 @@ def read_base(settings: Settings) -> Base:
     The pages of further sources are checked where they are written; here it is only told when one
     of them is not there.
     """
-    pages: list[Page] = []
+    pages: list[CheckedPage] = []
     problems: list[Problem] = []
     outside: list[tuple[str, int]] = []
     for name, root in open_sources(settings).items():
@@ -203,7 +203,7 @@ def read_base(settings: Settings) -> Base:
             listed = root.list_files(layer, no_deadline())
             problems += listed.problems
             read = [_read_page(settings, one.path, layer, one.topic) for one in listed.files]
-            pages += [page for page in read if isinstance(page, Page)]
+            pages += [page for page in read if isinstance(page, CheckedPage)]
             problems += [page for page in read if isinstance(page, Problem)]
     problems += [problem for page in pages for problem in page.document.problems]
     return Base(settings, tuple(pages), tuple(problems), tuple(outside), tuple(_hidden(settings)))
@@ -224,7 +224,7 @@ def _hidden(settings: Settings) -> Iterator[Place]:
             yield Place(source.folder)
 
 
-def _read_page(settings: Settings, path: str, layer: str, topic: str) -> Page | Problem:
+def _read_page(settings: Settings, path: str, layer: str, topic: str) -> CheckedPage | Problem:
     try:
         read = read_file(settings.root, path, settings.limits.max_file_bytes)
         if read is None:
@@ -237,7 +237,7 @@ def _read_page(settings: Settings, path: str, layer: str, topic: str) -> Page | 
         return Problem(path, "unreadable", f"cannot be read: {reason}")
     except ValueError as error:
         return Problem(path, "not-text", f"left out: {error}")
-    return Page(parse_document(text, path, layer, topic), text)
+    return CheckedPage(parse_document(text, path, layer, topic), text)
 
 
 def _outside(settings: Settings, walk_rules: Rules) -> Iterator[tuple[str, int]]:

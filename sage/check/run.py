@@ -9,7 +9,7 @@ from sage.check.baseline import Known, without_known
 from sage.check.credentials import check_secrets
 from sage.check.hidden_text import check_characters, check_instructions
 from sage.check.links import check_links, check_paths
-from sage.check.pages import Base, Page, read_base
+from sage.check.pages import Base, CheckedPage, read_base
 from sage.check.rules import LEVELS, SAFETY, rules
 from sage.check.scopes import check_scopes
 from sage.check.structure import (
@@ -114,6 +114,6 @@ def _found(
         yield from check_age(base, wanted.stale_months, today)
 
 
-def _found_in_page(page: Page, base: Base) -> Iterator[Problem]:
+def _found_in_page(page: CheckedPage, base: Base) -> Iterator[Problem]:
     for check in _PAGE_RULES:
         yield from check(page, base)

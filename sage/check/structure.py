@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 
-from sage.check.pages import Base, Page
+from sage.check.pages import Base, CheckedPage
 from sage.check.rules import (
     CASE_COLLISION,
     DUPLICATE_HEADING,
@@ -47,7 +47,7 @@ _OTHER_KEYS = (
 )  # fmt: skip
 
 
-def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
+def check_front_matter(page: CheckedPage, base: Base) -> Iterator[Problem]:
     """Keys that nothing reads, and task types that do not exist."""
     meta = page.document.meta
     known = [field.name for field in fields(FrontMatter) if field.name != "extra"]
@@ -72,7 +72,7 @@ def check_front_matter(page: Page, base: Base) -> Iterator[Problem]:
             yield FRONT_MATTER.problem(page.path, message, key_line(page, "task_types"))
 
 
-def check_title(page: Page, _: Base) -> Iterator[Problem]:
+def check_title(page: CheckedPage, _: Base) -> Iterator[Problem]:
     """Pages that do not say what they are called and about."""
     document = page.document
     if not document.meta.title and not any(s.level == 1 and s.heading for s in document.sections):
@@ -81,7 +81,7 @@ def check_title(page: Page, _: Base) -> Iterator[Problem]:
         yield NO_SUMMARY.problem(page.path, "no summary and no first paragraph", 1)
 
 
-def check_headings(page: Page, _: Base) -> Iterator[Problem]:
+def check_headings(page: CheckedPage, _: Base) -> Iterator[Problem]:
     """Headings that appear twice below the same heading."""
     seen: dict[tuple[str, ...], int] = {}
     for section in page.document.sections:
@@ -93,7 +93,9 @@ def check_headings(page: Page, _: Base) -> Iterator[Problem]:
             yield DUPLICATE_HEADING.problem(page.path, message, section.start_line)
 
 
-def check_sizes(page: Page, counter: TokenCounter, wanted: CheckSettings) -> Iterator[Problem]:
+def check_sizes(
+    page: CheckedPage, counter: TokenCounter, wanted: CheckSettings
+) -> Iterator[Problem]:
     """Pages and sections that no answer can hold whole."""
     document = page.document
     if (
@@ -198,7 +200,7 @@ def _flat(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 
-def key_line(page: Page, key: str) -> int:
+def key_line(page: CheckedPage, key: str) -> int:
     """The line of a key in front matter."""
     start = len(page.text) - len(page.document.body)
     for number, line in enumerate(page.text[:start].splitlines(), 1):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sage.check.pages import Page
+from sage.check.pages import CheckedPage
 from sage.check.rules import IGNORED_SAFETY, SAFETY, UNKNOWN_RULE, Rule
 from sage.check.structure import IGNORE_KEY
 from sage.documents.problems import Problem
@@ -51,7 +51,7 @@ class Suppressions:
         return problem.rule in self._lines.get(problem.line, ())
 
 
-def ignored_in(page: Page) -> list[Ignored]:
+def ignored_in(page: CheckedPage) -> list[Ignored]:
     """Everything that a page asks to be let pass."""
     fences = {
         page.line(fence.start): page.line(fence.start + len(fence.text) - 1)

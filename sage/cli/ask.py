@@ -49,7 +49,7 @@ Language = Annotated[
 ]
 
 
-class Filters(TypedDict):
+class FilterOptions(TypedDict):
     """What a page must be to be found."""
 
     types: Sequence[str]
@@ -115,7 +115,7 @@ def search(
     query = " ".join(words or ())
     with opened(root) as knowledge:
         show_progress(knowledge)
-        filters: Filters = {
+        filters: FilterOptions = {
             "types": kinds or (),
             "tags": tags or (),
             "status": status,

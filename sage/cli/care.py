@@ -6,11 +6,13 @@ Imports stand inside the commands.
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sage.cli.meaning import kept_nearness
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.team import UsageFile
 from sage.cli.terminal import print_json, print_line, print_rows, print_table
@@ -94,7 +96,8 @@ def care(
     with opened(root) as knowledge:
         paths = [document.path for document in knowledge.documents()]
         usage = _usage(log, paths, _MOST_QUERIES)
-        tasks = work_list(gather_evidence(knowledge, usage, today), wanted)
+        nearness = partial(kept_nearness, knowledge)
+        tasks = work_list(gather_evidence(knowledge, usage, today, nearness), wanted)
     if form == "json":
         print_json({"tasks": [task._asdict() for task in tasks], "total": len(tasks)})
     elif form == "markdown":

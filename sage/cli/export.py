@@ -14,7 +14,7 @@ from sage.values import ALL_LAYERS, OWN
 
 if TYPE_CHECKING:
     from sage.export.files import Export, Exporter
-    from sage.export.selection import Selection
+    from sage.export.selection import ExportSelection
 
 
 def _host_names() -> list[str]:
@@ -110,17 +110,19 @@ class _Given:
     ) -> None:
         self._layers, self._tags, self._scope, self._budget = layers, tags, scope, budget
 
-    def selection(self, exporter: "Exporter", name: str, known: tuple[str, ...]) -> "Selection":
+    def selection(
+        self, exporter: "Exporter", name: str, known: tuple[str, ...]
+    ) -> "ExportSelection":
         """The selection for one host.
 
         Raises:
             InvalidInput: a layer does not exist, or the budget is out of range.
         """
-        from sage.export.selection import Selection, selection_of
+        from sage.export.selection import ExportSelection, selection_of
 
         chosen = (self._layers, self._tags, self._scope, self._budget)
         before = exporter.recorded(name) if None in chosen else None
-        before = before or Selection()
+        before = before or ExportSelection()
         layers = before.layers if self._layers is None else self._layers
         return selection_of(
             [one for one in layers if one != ALL_LAYERS],

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from sage.cli.help import Command, examples
+from sage.cli.meaning import kept_nearness
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.terminal import print_json, print_line
 from sage.errors import InvalidInput
@@ -31,7 +32,8 @@ def related(
 
     with opened(root) as knowledge:
         documents = knowledge.documents()
-        found = Relations(documents).related(page_of(documents, topic), limit)
+        page = page_of(documents, topic)
+        found = Relations(documents).related(page, limit, kept_nearness(knowledge))
     if as_json:
         print_json({"related": [one._asdict() for one in found]})
         return
@@ -58,13 +60,15 @@ def find_duplicates(
     if not 0.1 <= least <= 1:
         raise InvalidInput(f"--least is {least}; use a number from 0.1 to 1")
     with opened(root) as knowledge:
-        found = duplicates(knowledge.documents(), least)
+        found = duplicates(knowledge.documents(), least, kept_nearness(knowledge))
     if as_json:
-        shown = [one._asdict() for one in found[:limit]]
+        shown = [one.answer for one in found[:limit]]
         print_json({"duplicates": shown, "total": len(found)})
         return
     for one in found[:limit]:
-        print_line((f"{one.likeness:.0%}  ", "bold"), (f"{one.first}  =  {one.second}", ""))
+        by = f"  by {one.by}" if one.by else ""
+        said = (f"{one.first}  =  {one.second}", "")
+        print_line((f"{one.likeness:.0%}  ", "bold"), said, (by, "yellow"))
         for sentence in one.sentences:
             print_line((f"      “{sentence}”", "dim"), indent=6)
     if len(found) > limit:

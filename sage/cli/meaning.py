@@ -13,6 +13,7 @@ from sage.errors import ConfigError, InvalidInput, counted
 if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
     from sage.search.evaluation import Evaluation, Outcome
+    from sage.semantic.nearness import Nearness
 
 OFF = "search.semantic is off; set it to auto or on"
 _NOWHERE = 10_000
@@ -33,6 +34,13 @@ def embed(
         return
     of = counted(info["of"], "section")
     print_line((f"{info['sections']:,} of {of} with vectors of {info['model']}", ""))
+
+
+def kept_nearness(knowledge: "KnowledgeBase") -> "Nearness | None":
+    """What is near in meaning by the vectors that are kept; None where only words are compared."""
+    if knowledge.meaning is not None:
+        knowledge.meaning.recall()
+    return knowledge.nearness()
 
 
 def compare(

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sage.cli.meaning import kept_nearness
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.terminal import print_json, print_line, print_note
 from sage.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
-    from sage.notes.changes import Change
+    from sage.notes.changes import PageChange
     from sage.notes.known import Known
 
 Page = Annotated[
@@ -90,7 +91,7 @@ def note(
     )
     with opened(root) as knowledge:
         draft = drafted(learned, knowledge.settings, _today())
-        known = known_about(learned, knowledge.documents())
+        known = known_about(learned, knowledge.documents(), nearness=kept_nearness(knowledge))
         if not as_json:
             _print_known(known)
         is_written = not dry_run and (yes or as_json or _is_wanted(draft.path))
@@ -183,7 +184,7 @@ def supersede(
         _carry_out(knowledge, change, as_json)
 
 
-def _carry_out(knowledge: "KnowledgeBase", change: "Change", as_json: bool) -> None:
+def _carry_out(knowledge: "KnowledgeBase", change: "PageChange", as_json: bool) -> None:
     from sage.notes.changes import carry_out
 
     carry_out(knowledge.settings, change)

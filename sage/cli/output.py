@@ -104,6 +104,7 @@ def _standing(result: SearchResult) -> str:
         result.get("status", "") + (f": read {successor}" if successor else ""),
         f"last updated {result['last_updated']}" if "last_updated" in result else "",
         f"{counted(copies, 'other page')} the same" if copies else "",
+        f"by {result['by']}" if "by" in result else "",
         _origin(result.get("source", OWN), result.get("overrides", ())),
     )
     return ", ".join(filter(None, parts))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sage.install.client_check import Finding
     from sage.install.clients import Machine
     from sage.install.entries import Server
-    from sage.install.registration import Plan
+    from sage.install.registration import RegistrationPlan
     from sage.install.scaffold import Step
 
 _STATE_STYLES = {"ok": "green", "problem": "bold red", "absent": "dim", "unchecked": "yellow"}
@@ -52,7 +52,7 @@ def print_proposal(proposal: "Proposal") -> None:
         print_line((line, ""))
 
 
-def print_plan(plan: "Plan") -> None:
+def print_plan(plan: "RegistrationPlan") -> None:
     """What `sage install` would write, without anything else that the file holds."""
     state = "new file" if plan.before is None else "only this is added or changed"
     print_line(
@@ -67,7 +67,9 @@ def print_plan(plan: "Plan") -> None:
     print_line(BLANK)
 
 
-def print_offer(command: str, plan: "Plan", server: "Server", machine: "Machine") -> None:
+def print_offer(
+    command: str, plan: "RegistrationPlan", server: "Server", machine: "Machine"
+) -> None:
     """How to go on after a look: our own command, and the client's where it has one."""
     print_line(("Nothing is written yet. To write it:  ", ""), (f"{command} --write", "bold"))
     make = plan.client.own_command

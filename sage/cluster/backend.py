@@ -1,7 +1,7 @@
 """A knowledge base that lies in a cluster: its pages, its engine, and how fresh they are."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -20,9 +20,9 @@ from sage.errors import Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
-from sage.search.found import Found
+from sage.search.found import Found, SearchOptions
+from sage.search.index_file import UntrustedIndex
 from sage.search.protocol import Engine
-from sage.search.query import NO_FILTERS, Filters
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
 from sage.search.spelling import RealWords
@@ -31,7 +31,7 @@ from sage.search.vocabulary import with_team
 from sage.settings import CheckSettings, ContextSettings, Settings
 from sage.sources import Source as SourceSettings
 from sage.token_counter import BundledVocabulary
-from sage.values import OWN, RELEVANCE
+from sage.values import OWN
 
 T = TypeVar("T")
 
@@ -57,29 +57,11 @@ class ClusterSnapshot:
         """Searches it without a limit of time."""
         return self.engine.searcher(self.scope, Deadline())
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int,
-        offset: int = 0,
-        sort: str = RELEVANCE,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
-        deadline: Deadline,
-    ) -> Found:
+    def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
         """The best documents for a query."""
 
         def search(scope: Scope) -> Found:
-            return self.engine.searcher(scope, deadline).search(
-                text,
-                limit=limit,
-                offset=offset,
-                sort=sort,
-                layers=layers,
-                filters=filters,
-                deadline=deadline,
-            )
+            return self.engine.searcher(scope, deadline).search(text, options, deadline)
 
         return self.engine.on_one_view(search, self.scope, deadline)
 
@@ -91,6 +73,10 @@ class ClusterSnapshot:
             return searcher.rank_sections(text, limit=limit, deadline=deadline)
 
         return self.engine.on_one_view(rank, self.scope, deadline)
+
+    def distrust(self, error: UntrustedIndex) -> None:
+        """What is kept is damaged."""
+        raise Unavailable("a page in the cluster is damaged; publish again") from error
 
     def page(self, path: str, deadline: Deadline) -> Page | None:
         """A page as it was published."""
@@ -220,7 +206,7 @@ class ClusterBackend:
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
-        self._real_words = RealWords(BundledVocabulary().place)
+        self._real_words = RealWords(BundledVocabulary())
 
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads pages of the layers of these settings."""

@@ -8,12 +8,14 @@ import base64
 import hashlib
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
 from sage.documents.files import Stamp
-from sage.search.catalog import DocumentEntry, entry_from_json
+from sage.search.catalog import DocumentEntry, entries_from_json
 from sage.search.index import FORMAT
 from sage.search.indexing import Described
 from sage.search.postings import FIELDS as ALL_FIELDS
@@ -21,6 +23,7 @@ from sage.search.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Po
 from sage.search.vocabulary import stem_of
 
 _NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
+_STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}
 _IN_SECTIONS = frozenset(_NUMBERS[name] for name in SECTION_FIELDS)
 
 
@@ -63,9 +66,9 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
     }
 
 
-def entry_of(source: Mapping[str, Any]) -> DocumentEntry:
-    """The entry of a page's document."""
-    return entry_from_json(json.loads(source["entry"]["fields"]))
+def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
+    """The entries of the documents of pages."""
+    return entries_from_json([json.loads(source["entry"]["fields"]) for source in sources])
 
 
 def _stems(rows: Iterable[Row]) -> dict[str, str]:
@@ -73,55 +76,75 @@ def _stems(rows: Iterable[Row]) -> dict[str, str]:
     found: dict[str, list[str]] = {TITLE: [], FIELDS: [], TEXT: []}
     for row in rows:
         for name, forms in row.fields.items():
-            target = found[
-                TEXT
-                if name in SECTION_FIELDS
-                else TITLE
-                if name in ("title", "aliases")
-                else FIELDS
-            ]
+            target = found[_STEMS_OF.get(name, FIELDS)]
             for form, places in forms.items():
-                target += [stem_of(form)] * min(len(places), MAX_POSITIONS)
+                if len(places) == 1:
+                    target.append(stem_of(form))
+                else:
+                    target += [stem_of(form)] * min(len(places), MAX_POSITIONS)
     return {name: " ".join(stems) for name, stems in found.items()}
 
 
 def _places(rows: Iterable[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
-    forms: dict[str, dict[int, list[str]]] = {}
+    fields: dict[str, dict[str, list[str]]] = {name: {} for name in ALL_FIELDS}
     for number, row in enumerate(rows):
         for name, positions in row.fields.items():
+            held = fields[name]
             for form, places in positions.items():
-                kept = ",".join(str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
-                held = forms.setdefault(form, {}).setdefault(_NUMBERS[name], [])
-                held.append(f"{number}:{kept}")
-    lines: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
-    for form, fields in forms.items():
-        parts = (f"{field} {' '.join(held)}" for field, held in fields.items())
-        lines[bucket_of(form)].append("\t".join((form, *parts)))
-    return {name: "\n".join((*found, "")) for name, found in lines.items() if len(found) > 1}
+                kept = places[:MAX_POSITIONS]
+                if kept[-1] > MAX_POSITION:
+                    kept = [min(place, MAX_POSITION) for place in kept]
+                # Most words stand once in a section.
+                shown = str(kept[0]) if len(kept) == 1 else ",".join(map(str, kept))
+                held.setdefault(form, []).append(f"{number}:{shown}")
+    lines: dict[str, str] = {}
+    for name, held in fields.items():
+        for form, parts in held.items():
+            lines[form] = f"{lines.get(form, form)}\t{_NUMBERS[name]} {' '.join(parts)}"
+    buckets: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
+    for form, line in lines.items():
+        buckets[bucket_of(form)].append(line)
+    return {name: "\n".join((*found, "")) for name, found in buckets.items() if len(found) > 1}
 
 
-class Occurring(NamedTuple):
-    """A form on a page."""
+class PageWords(NamedTuple):
+    """The words of a page."""
 
-    form: str
-    sections: frozenset[int]
-    """The rows of the sections that hold it."""
+    forms: AbstractSet[str]
+    sections: Collection[AbstractSet[str]]
+    """The stems of each section."""
+
+    @property
+    def stems(self) -> set[str]:
+        """Those of all its forms."""
+        return set(map(stem_of, self.forms))
 
 
-def forms_on(places: Iterable[str]) -> Iterator[Occurring]:
-    """Every form of a page, from the lines that say where they occur."""
-    for text in places:
-        for line in text.split("\n"):
-            if line:
-                form, *parts = line.split("\t")
-                rows = (
-                    int(held.partition(":")[0])
-                    for part in parts
-                    if int(part.partition(" ")[0]) in _IN_SECTIONS
-                    for held in part.split(" ")[1:]
-                )
-                yield Occurring(form, frozenset(rows))
+def words_of(rows: Iterable[Row]) -> PageWords:
+    """The words of a page that is described."""
+    forms: set[str] = set()
+    sections: list[set[str]] = []
+    for row in rows:
+        forms.update(*row.fields.values())
+        held = [row.fields[name] for name in SECTION_FIELDS if name in row.fields]
+        sections.append(set(map(stem_of, chain.from_iterable(held))))
+    return PageWords(forms, sections)
+
+
+def words_on(places: Iterable[str]) -> PageWords:
+    """The words of a page, from the lines that say where they occur."""
+    forms: set[str] = set()
+    sections: dict[int, set[str]] = {}
+    for line in filter(None, chain.from_iterable(text.split("\n") for text in places)):
+        form, *parts = line.split("\t")
+        forms.add(form)
+        for field, *held in (part.split(" ") for part in parts):
+            if int(field) in _IN_SECTIONS:
+                for one in held:
+                    row = int(one.partition(":")[0])
+                    sections.setdefault(row, set()).add(stem_of(form))
+    return PageWords(forms, sections.values())
 
 
 def places_of(text: str, form: str) -> dict[str, list[tuple[int, list[int]]]]:

@@ -16,7 +16,7 @@ from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
-from sage.cluster.page_record import content_stamp, forms_on, page_hash, to_document
+from sage.cluster.page_record import content_stamp, page_hash, to_document, words_of, words_on
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
@@ -36,12 +36,12 @@ from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.library import decoded, files_of, parsed
-from sage.documents.plain_text import find_footers
+from sage.documents.plain_text import ending_keys, find_footers
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.search.analysis import Analyzer
-from sage.search.indexing import describe, ending
+from sage.search.indexing import Described, describe
 from sage.settings import Settings
 from sage.values import OWN
 
@@ -55,7 +55,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageToPublish:
     """A page to be published."""
 
     document: Document
@@ -138,7 +138,7 @@ class Publisher:
         finally:
             self._lock.release(_soon())
 
-    def _pages(self) -> Iterator[Page]:
+    def _pages(self) -> Iterator[PageToPublish]:
         """Every page, named for its source, with the hash of all that is kept of it."""
         settings = self._knowledge.settings
         listings = self._knowledge.library.refresh(settings.layers, Deadline())
@@ -153,13 +153,13 @@ class Publisher:
             document = parsed(named, read[0], source.stamp, b"").document
             if document is not None:
                 found.append((document, read[0]))
-        self._footers = find_footers(ending(document) for document, _ in found)
+        self._footers = find_footers(ending_keys(document.body) for document, _ in found)
         for document, data in found:
-            footers = self._footers.intersection(ending(document))
+            footers = self._footers.intersection(ending_keys(document.body))
             hashed = page_hash(data, document.layer, document.topic, footers)
-            yield Page(document, data, hashed)
+            yield PageToPublish(document, data, hashed)
 
-    def _plan(self, pages: Mapping[str, Page]) -> "Plan":
+    def _plan(self, pages: Mapping[str, PageToPublish]) -> "PublishPlan":
         settings = _shared(self._knowledge.settings)
         digest = hashlib.blake2b(digest_size=8)
         for path in sorted(pages):
@@ -178,7 +178,7 @@ class Publisher:
         changed = [
             path for path, page in pages.items() if known.get(path, ("", ""))[0] != page.hashed
         ]
-        return Plan(
+        return PublishPlan(
             name=name,
             pages=pages,
             served=tuple(mine),
@@ -198,7 +198,7 @@ class Publisher:
             for hit in all_hits(self._connection, index, query, fields, ["path"], _soon())
         }
 
-    def _write(self, plan: "Plan") -> None:
+    def _write(self, plan: "PublishPlan") -> None:
         ask, name = self._connection, str(plan.name)
         waiting = generations.all_of(ask, self._options.source, _soon()).get(name)
         if waiting is not None and not waiting.published:
@@ -211,7 +211,7 @@ class Publisher:
             waiting = replace(meta, documents=len(plan.pages), sections=sections)
         self._finish(plan, waiting)
 
-    def _begun(self, plan: "Plan") -> Meta:
+    def _begun(self, plan: "PublishPlan") -> Meta:
         """A new index: a copy of the generation before, or an empty one."""
         ask, name = self._connection, str(plan.name)
         repository = find_repository(self._knowledge.settings.root)
@@ -235,14 +235,14 @@ class Publisher:
             ask.request("PUT", f"/{name}", body, _soon(), again=False)
         return meta
 
-    def _written(self, plan: "Plan", generation: int, bulk: Bulk) -> int:
+    def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:
         """Write what changed, and the words of all of it; the number of all sections."""
         words = self._words(plan) if plan.copies else {}
         paths = plan.changed if plan.copies else list(plan.pages)
         sections = plan.before[1].sections if plan.copies and plan.before else 0
         if plan.copies:
             for path, layer, old, count in self._old(plan):
-                words.setdefault(layer, WordCount()).add(forms_on(old), -1)
+                words.setdefault(layer, WordCount()).remove(words_on(old))
                 sections -= count
                 if path not in plan.pages:
                     bulk.delete(page_id(path))
@@ -250,10 +250,10 @@ class Publisher:
                     bulk.put(f"gone-{page_id(path)}", gone)
         for done, path in enumerate(paths):
             page = plan.pages[path]
-            document = self._document(page, generation)
+            described = self._described(page)
+            document = to_document(described, decoded(page.data), page.hashed, generation)
             sections += document["sections"]
-            places = [document[name] for name in BUCKET_FIELDS if name in document]
-            words.setdefault(page.document.layer, WordCount()).add(forms_on(places))
+            words.setdefault(page.document.layer, WordCount()).add(words_of(described[1]))
             bulk.put(page_id(path), document)
             if plan.copies:
                 bulk.delete(f"gone-{page_id(path)}")
@@ -265,13 +265,12 @@ class Publisher:
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
 
-    def _document(self, page: Page, generation: int) -> dict[str, Any]:
+    def _described(self, page: PageToPublish) -> Described:
         stamp = content_stamp(page.data)
         count = self._knowledge.counter.count_slice
-        described = describe(page.document, stamp, self._footers, self._analyzer, count)
-        return to_document(described, decoded(page.data), page.hashed, generation)
+        return describe(page.document, stamp, self._footers, self._analyzer, count)
 
-    def _words(self, plan: "Plan") -> dict[str, WordCount]:
+    def _words(self, plan: "PublishPlan") -> dict[str, WordCount]:
         """What was counted before, to be corrected."""
         words: dict[str, WordCount] = {}
         if plan.before is not None:
@@ -283,7 +282,7 @@ class Publisher:
                 count.take(hit["fields"]["words"][0])
         return words
 
-    def _old(self, plan: "Plan") -> Iterator[tuple[str, str, list[str], int]]:
+    def _old(self, plan: "PublishPlan") -> Iterator[tuple[str, str, list[str], int]]:
         """The pages that go or change, as they were: path, layer, places of words, sections."""
         if plan.before is None:
             return
@@ -301,7 +300,7 @@ class Publisher:
                 source = hit["_source"]
                 yield source["path"], source["layer"], places, source["sections"]
 
-    def _finish(self, plan: "Plan", meta: Meta) -> None:
+    def _finish(self, plan: "PublishPlan", meta: Meta) -> None:
         """Check what was written, and let the alias move to it."""
         ask, name = self._connection, str(plan.name)
         ask.request("POST", f"/{name}/_refresh", None, _soon())
@@ -332,7 +331,7 @@ class Publisher:
                 "what was served is served still; publish again"
             )
 
-    def _pruned(self, plan: "Plan | None") -> tuple[str, ...]:
+    def _pruned(self, plan: "PublishPlan | None") -> tuple[str, ...]:
         """Remove generations that nobody reads any more; the names of those removed."""
         ask = self._connection
         alias = generations.served(ask, _soon())
@@ -349,11 +348,11 @@ class Publisher:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PublishPlan:
     """What has to be done to bring the cluster to some pages."""
 
     name: Name
-    pages: Mapping[str, Page]
+    pages: Mapping[str, PageToPublish]
     served: tuple[str, ...]
     """The indexes of this source that the alias knows."""
     before: tuple[str, Meta] | None

@@ -14,7 +14,7 @@ from functools import cached_property
 from sage.cluster import generations
 from sage.cluster.connection import Connection, NotThere
 from sage.cluster.generations import Meta
-from sage.cluster.page_record import entry_of
+from sage.cluster.page_record import entries_of
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import GONE, PAGE, WORDS
 from sage.cluster.words import Chunks, ClusterWords
@@ -35,7 +35,7 @@ _KEPT_VIEWS = 3
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceGeneration:
     """One source in one generation."""
 
     index: str
@@ -114,7 +114,7 @@ class Scope:
 class View:
     """The base at one moment: one generation of each source."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceGeneration, ...]
     _scopes: dict[tuple[tuple[str, ...], tuple[str, ...]], Scope] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -202,7 +202,7 @@ class Replica:
     def _loaded(self, names: Sequence[str], deadline: Deadline) -> View:
         known = {source.index: source for view in self._views for source in view.sources}
         lines = {source.meta.line: source for source in known.values()}
-        sources: list[Source] = []
+        sources: list[SourceGeneration] = []
         for name in names:
             if name in known:
                 sources.append(known[name])
@@ -214,7 +214,9 @@ class Replica:
             sources.append(self._source(name, meta, before, deadline))
         return View(tuple(sources))
 
-    def _source(self, index: str, meta: Meta, before: Source | None, deadline: Deadline) -> Source:
+    def _source(
+        self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
+    ) -> SourceGeneration:
         """A source as an index has it; of one that descends from a known one, what changed."""
         since = before.meta.generation if before else -1
         entries = dict(before.entries) if before else {}
@@ -229,13 +231,12 @@ class Replica:
         ask = self.connection
         for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
             entries.pop(hit["_source"]["path"], None)
-        for hit in all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline):
-            entry = entry_of(hit["_source"])
-            entries[entry.path] = entry
+        pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
+        entries.update((one.path, one) for one in entries_of(hit["_source"] for hit in pages))
         shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
         for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
             place = hit["_source"]
             words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
         if len(entries) != meta.documents:
             raise SageError(f"{index} holds {len(entries)} pages and says {meta.documents}")
-        return Source(index, meta, entries, words)
+        return SourceGeneration(index, meta, entries, words)

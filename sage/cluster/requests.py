@@ -45,7 +45,7 @@ def searched(
     raise Unavailable(f"the cluster cannot search now ({reason[:300]}); look at its health")
 
 
-class Seen(Protocol):
+class Visible(Protocol):
     """What a caller may see."""
 
     layers: tuple[str, ...]
@@ -55,7 +55,7 @@ class Seen(Protocol):
         """The sources."""
 
 
-def inside(seen: Seen, *conditions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def inside(seen: Visible, *conditions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The filter of every search for pages: what may be seen, and what else must be."""
     return [
         {"term": {"kind": PAGE}},
@@ -65,7 +65,7 @@ def inside(seen: Seen, *conditions: Mapping[str, Any]) -> list[Mapping[str, Any]
     ]
 
 
-def candidates_query(wanted: Wanted, seen: Seen) -> dict[str, Any]:
+def candidates_query(wanted: Wanted, seen: Visible) -> dict[str, Any]:
     """Finds what may answer a query, best first."""
     conditions: list[Mapping[str, Any]] = []
     if wanted.layers is not None:
@@ -100,7 +100,7 @@ def candidates_query(wanted: Wanted, seen: Seen) -> dict[str, Any]:
     }
 
 
-def counting(concepts: Mapping[str, Sequence[str]], seen: Seen) -> dict[str, Any]:
+def counting(concepts: Mapping[str, Sequence[str]], seen: Visible) -> dict[str, Any]:
     """Counts in the same request how many pages of the scope hold any of some stems.
 
     Args:

@@ -6,6 +6,7 @@ once the alias knows it. Its name holds the version of the mapping and the hash 
 
 import hashlib
 import zlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sage.errors import ConfigError
@@ -20,6 +21,7 @@ CHUNKS = 64
 """The words of a layer lie in so many documents, by stem."""
 PAGE, WORDS, GONE = "page", "words", "gone"
 """The kinds of documents; GONE names a page that an earlier generation had."""
+_MAX_FORMS = 100_000
 TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
 
 _STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
@@ -104,6 +106,7 @@ def words_id(layer: str, chunk: int) -> str:
     return f"words-{hashlib.blake2b(layer.encode('utf-8'), digest_size=8).hexdigest()}-{chunk}"
 
 
+@lru_cache(maxsize=_MAX_FORMS)
 def bucket_of(form: str) -> str:
     """The field that holds where a form occurs."""
     return BUCKET_FIELDS[zlib.crc32(stem_of(form).encode("utf-8")) % BUCKETS]

@@ -6,11 +6,11 @@ taking apart the others. A caller's words are those of the layers that it may se
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
-from sage.cluster.page_record import Occurring
+from sage.cluster.page_record import PageWords
 from sage.cluster.schema import CHUNKS, chunk_of
 from sage.search.analysis import JOIN
 from sage.search.postings import FIELDS
@@ -28,46 +28,44 @@ class StemCounts(NamedTuple):
     forms: Mapping[str, int]
 
 
-@dataclass(slots=True)
-class _Tally:
-    documents: int = 0
-    sections: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
-
-
 class WordCount:
     """Counts the words of one layer while pages come and go."""
 
     def __init__(self) -> None:
-        self._stems: dict[str, _Tally] = {}
+        self._forms: Counter[str] = Counter()
+        """Documents by form; the others by stem."""
+        self._documents: Counter[str] = Counter()
+        self._sections: Counter[str] = Counter()
 
-    def add(self, page: Iterable[Occurring], sign: int = 1) -> None:
-        """Take the forms of a page in, or out with a sign of -1."""
-        sections: dict[str, set[int]] = {}
-        for form, rows in page:
-            stem = stem_of(form)
-            self._stems.setdefault(stem, _Tally()).forms[form] += sign
-            sections.setdefault(stem, set()).update(rows)
-        for stem, held in sections.items():
-            tally = self._stems[stem]
-            tally.documents += sign
-            tally.sections += sign * len(held)
+    def add(self, page: PageWords) -> None:
+        """Take the words of a page in."""
+        self._forms.update(page.forms)
+        self._documents.update(page.stems)
+        self._sections.update(chain.from_iterable(page.sections))
+
+    def remove(self, page: PageWords) -> None:
+        """Take the words of a page out."""
+        self._forms.subtract(page.forms)
+        self._documents.subtract(page.stems)
+        self._sections.subtract(chain.from_iterable(page.sections))
 
     def take(self, chunk: str) -> None:
         """Begin with what was published before."""
         for stem, counts in parse_chunk(chunk):
-            forms = Counter(counts.forms)
-            self._stems[stem] = _Tally(counts.documents, counts.sections, forms)
+            self._forms.update(counts.forms)
+            self._documents[stem] = counts.documents
+            self._sections[stem] = counts.sections
 
     def chunks(self) -> dict[int, str]:
         """The lines of every chunk, in order."""
+        forms: dict[str, list[str]] = {}
+        for form, count in sorted(self._forms.items()):
+            if count > 0:
+                forms.setdefault(stem_of(form), []).append(f"{form} {count}")
         lines: dict[int, list[str]] = {number: [""] for number in range(CHUNKS)}
-        for stem in sorted(self._stems):
-            tally = self._stems[stem]
-            forms = " ".join(f"{form} {n}" for form, n in sorted(tally.forms.items()) if n > 0)
-            if tally.documents > 0 and forms:
-                line = f"{stem}\t{tally.documents}\t{tally.sections}\t{forms}"
-                lines[chunk_of(stem)].append(line)
+        for stem in sorted(forms):
+            counts = f"{self._documents[stem]}\t{self._sections[stem]}"
+            lines[chunk_of(stem)].append(f"{stem}\t{counts}\t{' '.join(forms[stem])}")
         return {number: "\n".join((*found, "")) for number, found in lines.items()}
 
 

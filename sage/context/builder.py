@@ -7,7 +7,7 @@ comes out. Freshness and the keeping of answers are the knowledge base's.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sage.context.excerpts import Counter, TokenTally
+from sage.context.excerpts import ExactCounter, TokenTally
 from sage.context.explain import PackedContext, answer_of
 from sage.context.packing import Packing
 from sage.context.recipes import Recipe
@@ -56,7 +56,7 @@ class ContextBuilder:
     """Builds contexts; keeps what it learned of pages that did not change. Thread-safe."""
 
     def __init__(
-        self, recipes: Mapping[str, Recipe], counter: Counter, layers: Sequence[str]
+        self, recipes: Mapping[str, Recipe], counter: ExactCounter, layers: Sequence[str]
     ) -> None:
         self._recipes = recipes
         self._tally = TokenTally(counter)

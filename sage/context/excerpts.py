@@ -150,7 +150,7 @@ def cut_mark(passage: Passage) -> str:
     return f'[cut here; the rest: sage_get_knowledge(layer="{layer}", topic="{topic}")]'
 
 
-class Counter(Protocol):
+class ExactCounter(Protocol):
     """What counts tokens exactly."""
 
     def count(self, text: str) -> int:
@@ -164,7 +164,7 @@ class TokenTally:
     The sum of the pieces differs from the count of the whole by a few tokens.
     """
 
-    def __init__(self, counter: Counter) -> None:
+    def __init__(self, counter: ExactCounter) -> None:
         self._counter = counter
         self._counts: dict[str, int] = {}
 

@@ -16,12 +16,11 @@ from typing import NamedTuple
 from sage.context.section_kinds import is_knowledge, kinds_of
 from sage.documents.document import Page, Section, section_topic
 from sage.documents.languages import canonical, is_main, languages_in
-from sage.documents.markdown import Block, line_starts, list_items, parse_blocks
-from sage.documents.plain_text import RULE, last_lines
+from sage.documents.markdown import Block, list_items, parse_blocks
+from sage.documents.plain_text import RULE, footers_in, line_starts
 from sage.documents.site_markup import FENCE, without_site_marks
 from sage.documents.source_lines import without_forged_headings
 from sage.sanitize import clean
-from sage.search.indexing import line_key
 
 # A heading with everything below it is one passage up to about three hundred tokens.
 PASSAGE_BYTES = 1_300
@@ -186,12 +185,12 @@ def passages_of(document: Page, footers: Collection[str] = ()) -> tuple[Passage,
     Args:
         footers: keys of the lines that end so many documents that they say nothing.
     """
-    footers = {line for line in last_lines(document.body) if line_key(line) in footers}
+    endings = footers_in(document.body, footers)
     kept = [
         is_knowledge(section, document.text(section), _below_heading(document, section))
         for section in document.sections
     ]
-    passages = [one for one in _passages(document, kept, footers) if _says_something(one)]
+    passages = [one for one in _passages(document, kept, endings) if _says_something(one)]
     if document.is_index:
         is_less = bool(passages) and _is_motto(passages[0], _POINTER_BYTES)
     else:

@@ -178,6 +178,8 @@ class Relevance:
     """For the path of a page, the path of the page that the search found and it replaces."""
     scopes: Mapping[str, str] = field(default_factory=dict)
     """For the path of a page, the glob that one of the files lies in."""
+    by_meaning: set[str] = field(default_factory=set)
+    """The paths of the pages that no word of the task led to."""
     finds_nothing: bool = True
     """Whether the base holds nothing about the task."""
 
@@ -272,6 +274,10 @@ def _search(
         value = weight * min(1.0, scale / SURE_SCORE) * min(1.0, one.score / scale) ** 2
         value *= 1 - HELD_SHARE + HELD_SHARE * min(1.0, held[one.path] / (most or 1.0))
         if value >= LEAST_VALUE:
+            if one.by_meaning and one.path not in relevance.pages:
+                relevance.by_meaning.add(one.path)
+            elif not one.by_meaning:
+                relevance.by_meaning.discard(one.path)
             _add(relevance, one.path, one.ordinal, value)
     return is_about_it and (not eligible or most >= LEAST_HELD)
 

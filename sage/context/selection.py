@@ -227,6 +227,8 @@ class Selector:
             reasons.append(Reason(f"applies to {relevance.scopes[path]}", 3.0))
         if path in relevance.replaces:
             reasons.append(Reason(f"replaces {relevance.replaces[path]}", 1.2))
+        if path in relevance.by_meaning:
+            reasons.append(Reason("task, by meaning", 1.5))
         values = relevance.of_page([one.passage for one in candidates])
         if "principles" in self._scorer.page(self._known.entries[path]).kinds:
             values = [PRINCIPLES_WEIGHT * value for value in values]

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from sage.documents.front_matter import FrontMatter, split_front_matter
-from sage.documents.markdown import Block, line_starts, parse_blocks, plain_text
+from sage.documents.markdown import Block, parse_blocks, plain_text
 from sage.documents.places import topic_of
+from sage.documents.plain_text import line_starts
 from sage.documents.problems import Problem
 from sage.documents.scopes import folder_scope
 from sage.documents.site_markup import without_site_marks

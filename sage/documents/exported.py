@@ -21,7 +21,7 @@ _LOOKED_AT = 40
 """Lines of a file among which the mark of a whole one stands."""
 
 
-class Block(NamedTuple):
+class ExportedBlock(NamedTuple):
     """Where a block stands in a file, from the first byte of its mark to the last of the other."""
 
     start: int
@@ -45,7 +45,7 @@ def whole_mark(data: bytes) -> bytes:
     return next((line.rstrip() for line in lines if line.startswith(WHOLE)), b"")
 
 
-def find_block(data: bytes) -> Block | None:
+def find_block(data: bytes) -> ExportedBlock | None:
     """Our block in a file; None when there is none.
 
     Raises:
@@ -54,7 +54,7 @@ def find_block(data: bytes) -> Block | None:
     if BEGIN not in data and END not in data:
         return None
     lines = _Lines(data)
-    blocks: list[Block] = []
+    blocks: list[ExportedBlock] = []
     at = 0
     while at < len(lines.texts):
         text = lines.texts[at]
@@ -62,7 +62,7 @@ def find_block(data: bytes) -> Block | None:
             end = lines.end_of_block(at)
             if end is None:
                 raise Damaged(f"the block that begins on line {at + 1} has no end")
-            blocks.append(Block(lines.starts[at], lines.starts[end] + len(END), text))
+            blocks.append(ExportedBlock(lines.starts[at], lines.starts[end] + len(END), text))
             at = end
         elif text == END:
             raise Damaged(f"line {at + 1} ends a block that does not begin")

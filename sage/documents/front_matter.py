@@ -149,7 +149,7 @@ def _split(form: _Form, text: str, start: int, path: str) -> Split:
         return Split(_EMPTY, closing.end())
     if not isinstance(value, dict):
         return _as_text(no_keys, path)
-    reader = _Reader(value, source, path)
+    reader = _KeyReader(value, source, path)
     return Split(reader.read(), closing.end(), tuple(reader.problems))
 
 
@@ -189,7 +189,7 @@ def _is_prose(source: str, key: re.Pattern[str]) -> bool:
     return False
 
 
-class _Reader:
+class _KeyReader:
     """Reads the known keys of one mapping and notes what does not fit."""
 
     def __init__(self, values: dict[Any, Any], source: str, path: str) -> None:

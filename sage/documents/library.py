@@ -70,7 +70,7 @@ class Loaded:
     """Whether the problem may be over by the next call: what lacks it now is not complete."""
 
 
-class Pages(Protocol):
+class PageStore(Protocol):
     """Where the pages of a base lie, when they are no files of its root."""
 
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
@@ -88,7 +88,7 @@ class Library:
     """Lists and loads the documents of one knowledge base. Thread-safe."""
 
     def __init__(
-        self, settings: Settings, clocks: Clocks | None = None, pages: Pages | None = None
+        self, settings: Settings, clocks: Clocks | None = None, pages: PageStore | None = None
     ) -> None:
         """Args:
         pages: where the pages lie; None means files of the root.

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference, table
 from markdown_it.token import Token
 
-from sage.documents.plain_text import SETEXT, split_heading_id
+from sage.documents.plain_text import SETEXT, line_starts, split_heading_id
 from sage.documents.site_markup import FENCE, shown_words
 
 _INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
@@ -85,15 +85,6 @@ def plain_text(source: str) -> str:
     parser, tokens = _parser(), list[Token]()
     parser.inline.parse(line, parser, {}, tokens)
     return "".join(_words(tokens)).strip()
-
-
-def line_starts(text: str) -> list[int]:
-    """The offset of every line, as CommonMark divides lines, and the end of the text."""
-    starts = [0]
-    starts.extend(match.end() for match in re.finditer(r"\r\n?|\n", text))
-    if starts[-1] != len(text):
-        starts.append(len(text))
-    return starts
 
 
 @functools.cache

@@ -4,11 +4,12 @@ It also knows the sections that say nothing themselves: tables of contents, list
 footers. The structure of the document is the parser's.
 """
 
+import hashlib
 import html
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from sage.documents.site_markup import FENCE, without_site_marks
@@ -126,6 +127,15 @@ def is_listing(heading: str, source: str, level: int) -> bool:
     return level > 0 and links == len(lines) and not any(map(_remark, lines))
 
 
+def line_starts(text: str) -> list[int]:
+    """The offset of every line, as CommonMark divides lines, and the end of the text."""
+    starts = [0]
+    starts.extend(match.end() for match in re.finditer(r"\r\n?|\n", text))
+    if starts[-1] != len(text):
+        starts.append(len(text))
+    return starts
+
+
 def last_lines(body: str) -> tuple[str, ...]:
     """The lines that may be a footer: the last ones of a document, rules left out."""
     lines = (line.strip() for line in reversed(body[-2000:].splitlines()) if not RULE.match(line))
@@ -133,11 +143,21 @@ def last_lines(body: str) -> tuple[str, ...]:
     return tuple(line for line in written if _MAY_BE_FOOTER.match(line))
 
 
+def ending_keys(body: str) -> tuple[str, ...]:
+    """A short name for each line that may be a footer, the same in every process."""
+    return tuple(map(_line_key, last_lines(body)))
+
+
+def footers_in(body: str, footers: Collection[str]) -> frozenset[str]:
+    """The last lines of a document whose keys are those of footers."""
+    return frozenset(line for line in last_lines(body) if _line_key(line) in footers)
+
+
 def find_footers(endings: Iterable[tuple[str, ...]]) -> frozenset[str]:
     """The last lines, or their keys, that so many documents share that they say nothing of one.
 
     Args:
-        endings: what `last_lines` gives, for each document.
+        endings: what `last_lines` or `ending_keys` gives, for each document.
     """
     counts: Counter[str] = Counter()
     documents = 0
@@ -146,6 +166,10 @@ def find_footers(endings: Iterable[tuple[str, ...]]) -> frozenset[str]:
         counts.update(set(lines))
     least = max(_MIN_FOOTER_DOCUMENTS, documents * _MIN_FOOTER_SHARE)
     return frozenset(line for line, count in counts.items() if count >= least)
+
+
+def _line_key(line: str) -> str:
+    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 def _below_heading(source: str, level: int) -> list[str]:

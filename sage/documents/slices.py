@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sage.documents.document import Document, section_topic
-from sage.documents.markdown import line_starts
+from sage.documents.plain_text import line_starts
 from sage.documents.source_lines import comment_line, without_forged_comments
 from sage.sanitize import clean
 

@@ -283,7 +283,7 @@ class WatchedWalk:
         self._least = LEAST_WATCHED if least is None else least
         self._now = now
         self._lock = threading.Lock()
-        self._watch = FolderWatch()
+        self._watch: FolderWatch | None = None
         self._walk: Walk | None = None
         self._is_first = True
         self._until = 0.0
@@ -296,7 +296,7 @@ class WatchedWalk:
             known = self._walk
             if known is None:
                 return None
-            same = self._watch.changes == self._since and self._now() < self._until
+            same = self._changes == self._since and self._now() < self._until
             if not same or _identities(self._root, known) != self._tops:
                 self._walk = known = None
             return known
@@ -304,21 +304,30 @@ class WatchedWalk:
     def walk(self, scan: Callable[[], Walk]) -> Walk:
         """A new walk, kept if it stands."""
         with self._lock:
-            since, began = self._watch.changes, self._now()
+            since, began = self._changes, self._now()
         walk = scan()
         with self._lock:
             self._walk = None
             tops = _identities(self._root, walk)
             if walk.seen < self._least or not _may_stand(walk) or not tops:
-                self._watch.stop()
+                self._stop()
             elif self._is_first:
                 self._is_first = False  # a command looks once: nothing is gained for it
-            elif not self._watch.covers(walk.folders):
+            elif self._watch is None or not self._watch.covers(walk.folders):
+                self._watch = self._watch or FolderWatch()
                 self._watch.follow(self._root, walk.folders)
-            elif self._watch.changes == since:
+            elif self._changes == since:
                 self._walk, self._since, self._tops = walk, since, tops
                 self._until = began + STANDS_SECONDS
         return walk
+
+    @property
+    def _changes(self) -> int:
+        return self._watch.changes if self._watch is not None else 0
+
+    def _stop(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
 
 
 def _may_stand(walk: Walk) -> bool:

@@ -8,7 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
 from sage.documents.containment import close, may_pass
@@ -51,6 +51,15 @@ class Entry(Protocol):
     def aliases(self) -> tuple[str, ...]: ...
 
 
+class KnownNames(NamedTuple):
+    """What is known of one state of a file."""
+
+    stamp: Stamp
+    names: tuple[str, ...]
+    normalised: tuple[str, ...]
+    """The same as they are compared; folded once, not at every call."""
+
+
 class Titles:
     """The titles and aliases of files, read once for each state of a file. Thread-safe."""
 
@@ -59,7 +68,7 @@ class Titles:
         open_file: gives a descriptor of a listed file.
         """
         self._open = open_file
-        self._known: dict[str, tuple[Stamp, tuple[str, ...]]] = {}
+        self._known: dict[str, KnownNames] = {}
         self._entries: Sequence[Entry] = ()
         self._lock = threading.Lock()
 
@@ -79,40 +88,44 @@ class Titles:
         wanted = normalised(title)
         found = Titled()
         for position, source in enumerate(files):
-            names = self._names(source)
-            if names is None and deadline.expired:
-                found.unread = sum(self._names(one) is None for one in files[position:])
+            known = self._look_up(source)
+            if known is None and deadline.expired:
+                found.unread = sum(self._look_up(one) is None for one in files[position:])
                 return found
-            if names is None:
-                names = self._read(source, found)
-            if wanted in map(normalised, names):
+            if known is None:
+                known = self._read(source, found)
+            if known is not None and wanted in known.normalised:
                 found.files.append(source)
         return found
 
     def known(self, files: Iterable[SourceFile]) -> list[Named]:
         """The names that are known by now, with the topics they stand for."""
-        return [Named(name, one.topic) for one in files for name in self._names(one) or ()]
+        looked_up = ((one, self._look_up(one)) for one in files)
+        return [Named(name, one.topic) for one, known in looked_up if known for name in known.names]
 
-    def _names(self, source: SourceFile) -> tuple[str, ...] | None:
+    def _look_up(self, source: SourceFile) -> KnownNames | None:
         known = self._known.get(source.path)
-        return known[1] if known is not None and known[0] == source.stamp else None
+        return known if known is not None and known.stamp == source.stamp else None
 
-    def _keep(self, path: str, stamp: Stamp, names: tuple[str, ...]) -> None:
+    def _keep(self, path: str, stamp: Stamp, names: tuple[str, ...]) -> KnownNames:
+        before = self._known.get(path)
+        if before is not None and (before.stamp, before.names) == (stamp, names):
+            return before
+        known = KnownNames(stamp, names, tuple(map(normalised, names)))
         with self._lock:
             if len(self._known) >= _MAX_KEPT and path not in self._known:
                 self._known.clear()
-            self._known[path] = (stamp, names)
+            self._known[path] = known
+        return known
 
-    def _read(self, source: SourceFile, found: Titled) -> tuple[str, ...]:
+    def _read(self, source: SourceFile, found: Titled) -> KnownNames | None:
         try:
             head = _head(self._open(source))
         except OSError as error:
             if may_pass(error):
                 found.failed.append(source)
-            return ()
-        names = _names_in(head, source.path)
-        self._keep(source.path, source.stamp, names)
-        return names
+            return None
+        return self._keep(source.path, source.stamp, _names_in(head, source.path))
 
 
 def _head(descriptor: int) -> str:

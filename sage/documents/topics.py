@@ -53,7 +53,7 @@ _ID = re.compile(r"\{#([^{}\s]{1,200})\}\Z")
 _LEADS_AWAY = ("/", "./", "../", ".\\", "..\\")
 
 
-class Asked(NamedTuple):
+class AskedTopic(NamedTuple):
     """One way to understand a topic."""
 
     name: str
@@ -82,21 +82,24 @@ def split_heading(topic: str) -> tuple[str, str]:
     return name.strip(), heading_id(heading)
 
 
-def ways_to_read(topic: str) -> list[Asked]:
+def ways_to_read(topic: str) -> list[AskedTopic]:
     """What a topic may mean, likeliest first: names and headings may both hold a `#`."""
     splits = (topic.partition("#"), topic.rpartition("#"))
     named = [(name.strip(), heading.strip()) for name, _, heading in splits]
-    exact = Asked(topic, is_exact=True)
-    plain = [Asked(topic), *(Asked(name, heading) for name, heading in named if name and heading)]
+    exact = AskedTopic(topic, is_exact=True)
+    plain = [
+        AskedTopic(topic),
+        *(AskedTopic(name, heading) for name, heading in named if name and heading),
+    ]
     link = pasted_link(topic)
     if link is None or not (link.page or link.heading):
         return list(dict.fromkeys([exact, *plain]))
-    pasted = [Asked(link.page, link.heading, link.line, is_link=True)]
-    pasted += [Asked(link.page, link.heading, link.line)]
+    pasted = [AskedTopic(link.page, link.heading, link.line, is_link=True)]
+    pasted += [AskedTopic(link.page, link.heading, link.line)]
     return list(dict.fromkeys([exact, *pasted, *plain]))
 
 
-def files_asked(files: Sequence[SourceFile], asked: Asked) -> list[SourceFile]:
+def files_asked(files: Sequence[SourceFile], asked: AskedTopic) -> list[SourceFile]:
     """The files that a topic names by path, bare name, folder or link, best way first."""
     if asked.is_exact:  # a name may look like a link, or like another file's
         return [source for source in files if asked.name in (source.topic, source.path)]
@@ -133,7 +136,7 @@ def documents_titled(documents: Iterable[N], topic: str) -> list[N]:
     ]
 
 
-def sections_asked(document: Document, asked: Asked) -> list[int]:
+def sections_asked(document: Document, asked: AskedTopic) -> list[int]:
     """The positions of the sections that a topic names by heading or line."""
     if asked.line:
         return [

@@ -17,9 +17,9 @@ from sage.documents.document import Document
 from sage.documents.exported import Damaged, find_block, is_exported, whole_mark
 from sage.documents.problems import Problem
 from sage.errors import ConfigError, InvalidInput
-from sage.export.hosts import HOST_NAMES, RULES_OF, SKILL_FOLDERS, Host, find_host
-from sage.export.selection import Selection, chosen, recorded
-from sage.export.texts import Wanted, overview, rules, skills
+from sage.export.hosts import HOST_NAMES, RULES_OF, SKILL_FOLDERS, ExportHost, find_host
+from sage.export.selection import ExportSelection, chosen, recorded
+from sage.export.texts import WantedFile, overview, rules, skills
 from sage.token_counter import TokenCounter
 
 MAX_SHARED = 4 * 1024 * 1024
@@ -27,7 +27,7 @@ MAX_SHARED = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file that is not as it should be; None stands for no file."""
 
     path: str
@@ -47,9 +47,9 @@ class Export:
     """One export: to which host, and which files it needs."""
 
     host: str
-    selection: Selection
+    selection: ExportSelection
     paths: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
 
 
 class Exporter:
@@ -69,7 +69,7 @@ class Exporter:
         """The hosts that something is exported to already."""
         return [name for name in HOST_NAMES if self._mark(name) is not None]
 
-    def recorded(self, name: str) -> Selection | None:
+    def recorded(self, name: str) -> ExportSelection | None:
         """What was chosen for a host before; None when nothing is exported to it.
 
         Raises:
@@ -83,7 +83,7 @@ class Exporter:
                 f"what was exported to {name} cannot be made again: {error}; choose anew"
             ) from error
 
-    def plan(self, name: str, selection: Selection, folder: str = "") -> Export:
+    def plan(self, name: str, selection: ExportSelection, folder: str = "") -> Export:
         """What an export would change.
 
         Args:
@@ -100,7 +100,7 @@ class Exporter:
         paths = tuple(one.path for one in wanted)
         kept = {*paths, host.main if host else ""}
         gone = [path for path in self._ours(host) if path not in kept]
-        changes += [Change(path, self._read(path), None) for path in gone]
+        changes += [FileChange(path, self._read(path), None) for path in gone]
         return Export(name, selection, paths, tuple(changes))
 
     def write(self, export: Export) -> None:
@@ -129,15 +129,19 @@ class Exporter:
                 yield EXPORT_DRIFT.problem(change.path, message)
 
     def _wanted(
-        self, host: Host | None, pages: Sequence[Document], selection: Selection, folder: str
-    ) -> Iterator[Wanted]:
+        self,
+        host: ExportHost | None,
+        pages: Sequence[Document],
+        selection: ExportSelection,
+        folder: str,
+    ) -> Iterator[WantedFile]:
         if host is None:
             yield from skills(pages, folder, selection, self._counter, self._layers)
         else:
             yield overview(pages, host, selection, self._counter)
             yield from rules(pages, host, selection, self._counter)
 
-    def _changed(self, wanted: Wanted) -> Iterator[Change]:
+    def _changed(self, wanted: WantedFile) -> Iterator[FileChange]:
         before = self._read(wanted.path)
         if wanted.is_block:
             after = _with_block(before, wanted)
@@ -148,7 +152,7 @@ class Exporter:
         else:
             after = wanted.text.encode()
         if after != before:
-            yield Change(wanted.path, before, after)
+            yield FileChange(wanted.path, before, after)
 
     def _mark(self, name: str) -> bytes | None:
         """The mark of what is exported to a host; None when nothing is."""
@@ -169,7 +173,7 @@ class Exporter:
         there = next(self._ours(None), f"{SKILL_FOLDERS[0]}//")
         return there.rsplit("/", 2)[0]
 
-    def _ours(self, host: Host | None) -> Iterator[str]:
+    def _ours(self, host: ExportHost | None) -> Iterator[str]:
         """The files of our own that are there."""
         if host is not None:
             names = self._names(host.folder) if host.folder else []
@@ -234,7 +238,7 @@ def known_host(names: Iterable[str]) -> list[str]:
     return asked
 
 
-def _with_block(before: bytes | None, wanted: Wanted) -> bytes:
+def _with_block(before: bytes | None, wanted: WantedFile) -> bytes:
     """The bytes of a file with our block as it should be, and every other byte as it is."""
     data = before or b""
     if len(data) > MAX_SHARED or b"\0" in data or data.startswith((b"\xff\xfe", b"\xfe\xff")):

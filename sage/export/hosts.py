@@ -17,7 +17,7 @@ RULES_OF = "sage"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class ExportHost:
     """Where a host reads, and what stands above a file that is read for some files only."""
 
     name: str
@@ -72,9 +72,9 @@ SKILLS = "skills"
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 """Where skills lie: for Codex, Gemini CLI, Cursor and Copilot, and for Claude Code."""
 _HOSTS = (
-    Host("agents", "AGENTS.md"),
-    Host("claude", "CLAUDE.md", rules=".claude/rules", head=_claude_head),
-    Host(
+    ExportHost("agents", "AGENTS.md"),
+    ExportHost("claude", "CLAUDE.md", rules=".claude/rules", head=_claude_head),
+    ExportHost(
         "cursor",
         f".cursor/rules/{RULES_OF}/index.mdc",
         shares_main=False,
@@ -83,7 +83,7 @@ _HOSTS = (
         suffix=".mdc",
         head=_cursor_head,
     ),
-    Host(
+    ExportHost(
         "copilot",
         ".github/copilot-instructions.md",
         rules=".github/instructions",
@@ -94,7 +94,7 @@ _HOSTS = (
 HOST_NAMES = (*(host.name for host in _HOSTS), SKILLS)
 
 
-def find_host(name: str) -> Host | None:
+def find_host(name: str) -> ExportHost | None:
     """The host of that name; None for skills, which belong to no host.
 
     Raises:

@@ -13,7 +13,8 @@ from sage.check.links import link_targets
 from sage.check.masking import mask
 from sage.context.passages import closer
 from sage.documents.document import MAX_SUMMARY, Document
-from sage.documents.markdown import line_starts, parse_blocks
+from sage.documents.markdown import parse_blocks
+from sage.documents.plain_text import line_starts
 from sage.sanitize import clean
 
 _OUTSIDE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#|/")

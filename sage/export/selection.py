@@ -21,7 +21,7 @@ _IN_FORCE = "published"
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ExportSelection:
     """What of a knowledge base is exported."""
 
     layers: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Selection:
 
 def selection_of(
     layers: Sequence[str], tags: Sequence[str], scope: str, budget_tokens: int, known: Sequence[str]
-) -> Selection:
+) -> ExportSelection:
     """A selection whose values are right.
 
     Raises:
@@ -73,7 +73,7 @@ def selection_of(
     ):
         raise InvalidInput(f"at most {_MAX_WORDS} layers and tags of {_MAX_WORD} characters each")
     folded = (tag.casefold() for tag in tags)
-    return Selection(
+    return ExportSelection(
         tuple(one for one in known if one in layers),
         tuple(sorted(set(folded))),
         scope.replace("\\", "/").strip("/").removeprefix("./"),
@@ -81,7 +81,7 @@ def selection_of(
     )
 
 
-def recorded(mark: bytes, known: Sequence[str]) -> Selection:
+def recorded(mark: bytes, known: Sequence[str]) -> ExportSelection:
     """The selection that a mark holds.
 
     Raises:
@@ -102,7 +102,7 @@ def recorded(mark: bytes, known: Sequence[str]) -> Selection:
 
 
 def chosen(
-    documents: Iterable[Document], selection: Selection, layers: Sequence[str]
+    documents: Iterable[Document], selection: ExportSelection, layers: Sequence[str]
 ) -> list[Document]:
     """The pages of a selection: what matters most first, then in reading order."""
     kept = [document for document in documents if selection.keeps(document)]

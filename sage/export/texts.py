@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sage.documents.document import Document
-from sage.export.hosts import RULES_OF, SKILLS, Host, is_skill, skill_head
+from sage.export.hosts import RULES_OF, SKILLS, ExportHost, is_skill, skill_head
 from sage.export.page_text import address, inline, page_line, page_text
-from sage.export.selection import Selection
+from sage.export.selection import ExportSelection
 from sage.sanitize import clean
 from sage.token_counter import TokenCounter
 
@@ -17,7 +17,7 @@ _MAX_NAME = 58  # a skill's name has at most 64 characters, ours begin with `sag
 _MAX_OUTLINE = 60
 
 
-class Wanted(NamedTuple):
+class WantedFile(NamedTuple):
     """A file as it should be: all of it, or our block in it."""
 
     path: str
@@ -26,8 +26,11 @@ class Wanted(NamedTuple):
 
 
 def overview(
-    documents: Sequence[Document], host: Host, selection: Selection, counter: TokenCounter
-) -> Wanted:
+    documents: Sequence[Document],
+    host: ExportHost,
+    selection: ExportSelection,
+    counter: TokenCounter,
+) -> WantedFile:
     """The file that a host always reads: the first pages whole, the others by a line."""
     folder = host.main.rpartition("/")[0]
     # A file that is a page itself does not repeat its own text.
@@ -37,16 +40,19 @@ def overview(
     text = packed.text()
     if host.shares_main:
         begin = f"<!-- sage:export:begin {selection.words} -->"
-        return Wanted(
+        return WantedFile(
             host.main, f"{begin}\n{_notice(host.name)}\n\n{text}\n<!-- sage:export:end -->", True
         )
     mark = f"<!-- sage:export:file {selection.words} -->\n{_notice(host.name)}"
-    return Wanted(host.main, f"{host.main_head}{mark}\n\n{text}\n", False)
+    return WantedFile(host.main, f"{host.main_head}{mark}\n\n{text}\n", False)
 
 
 def rules(
-    documents: Sequence[Document], host: Host, selection: Selection, counter: TokenCounter
-) -> Iterator[Wanted]:
+    documents: Sequence[Document],
+    host: ExportHost,
+    selection: ExportSelection,
+    counter: TokenCounter,
+) -> Iterator[WantedFile]:
     """The files that a host reads when a file in their scope is touched."""
     if host.head is None:
         return
@@ -55,16 +61,16 @@ def rules(
     for name, document in _named(scoped):
         text = _page(document, host.folder, counter, selection.budget_tokens)
         path = f"{host.folder}/{name}{host.suffix}"
-        yield Wanted(path, f"{host.head(document)}{mark}\n\n{text}\n", False)
+        yield WantedFile(path, f"{host.head(document)}{mark}\n\n{text}\n", False)
 
 
 def skills(
     documents: Sequence[Document],
     folder: str,
-    selection: Selection,
+    selection: ExportSelection,
     counter: TokenCounter,
     layers: Sequence[str],
-) -> Iterator[Wanted]:
+) -> Iterator[WantedFile]:
     """One skill for each page that says what it is for."""
     asked = selection.layers or tuple(layers)
     mark = f"<!-- sage:export:file {selection.words} -->\n{_notice(SKILLS)}"
@@ -72,7 +78,7 @@ def skills(
         own = f"{folder}/{skill_name(name)}"
         text = _page(document, own, counter, selection.budget_tokens)
         head = skill_head(skill_name(name), document)
-        yield Wanted(f"{own}/SKILL.md", f"{head}{mark}\n\n{text}\n", False)
+        yield WantedFile(f"{own}/SKILL.md", f"{head}{mark}\n\n{text}\n", False)
 
 
 def _notice(name: str) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from sage.errors import ConfigError
 from sage.hooks.events import MAX_EVENT_BYTES, Event, parse_event
-from sage.hooks.hosts import Host, host_named, hosts, reminder_envelope
+from sage.hooks.hosts import EventHost, host_named, hosts, reminder_envelope
 from sage.hooks.relevance import content_words
-from sage.hooks.session import PrivateFolder, Session
+from sage.hooks.session import HookSession, PrivateFolder
 from sage.paths import find_cache_dir, find_root, here
 
 _READING_SECONDS = 5.0
@@ -115,7 +115,7 @@ def _is_worth_a_look(event: Event) -> bool:
 
 
 def _answered(
-    host: Host,
+    host: EventHost,
     event: Event,
     root: str,
     environment: Mapping[str, str],
@@ -137,7 +137,7 @@ def _answered(
     limit_ms = limits.session_timeout_ms if event.moment == "session" else limits.timeout_ms
     if watch is not None:
         watch.end_after(limit_ms / 1000 + _SLACK_SECONDS)
-    session = Session(PrivateFolder(settings.cache_dir), settings.root, event.session)
+    session = HookSession(PrivateFolder(settings.cache_dir), settings.root, event.session)
     knowledge = open_knowledge(settings)
     try:
         delivery = Delivery(knowledge, host, session, Deadline(limit_ms))

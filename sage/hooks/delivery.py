@@ -14,9 +14,9 @@ from sage.documents.scopes import folder_scope, matching_glob
 from sage.errors import counted
 from sage.hooks.events import Event
 from sage.hooks.fence import Piece, chosen, fenced, most_tokens
-from sage.hooks.hosts import Host
+from sage.hooks.hosts import EventHost
 from sage.hooks.relevance import content_words, pages_about
-from sage.hooks.session import Session
+from sage.hooks.session import HookSession
 from sage.knowledge import KnowledgeBase
 from sage.sanitize import clean
 
@@ -34,7 +34,7 @@ class Delivery:
     """Answers the events of one host from one knowledge base."""
 
     def __init__(
-        self, knowledge: KnowledgeBase, host: Host, session: Session, deadline: Deadline
+        self, knowledge: KnowledgeBase, host: EventHost, session: HookSession, deadline: Deadline
     ) -> None:
         self._knowledge = knowledge
         self._host = host

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sage.hooks.hosts import Host, Moment
+from sage.hooks.hosts import EventHost, Moment
 
 MAX_EVENT_BYTES = 8 * 1024 * 1024
 """A tool that writes a file sends it whole."""
@@ -50,7 +50,7 @@ class Event:
     """Whether what was delivered before is no longer before the model."""
 
 
-def parse_event(data: bytes, host: Host) -> Event | None:
+def parse_event(data: bytes, host: EventHost) -> Event | None:
     """The event in these bytes; None when it is one at which the host takes no context.
 
     Raises:

@@ -29,7 +29,7 @@ def reminder_envelope(text: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class EventHost:
     """A program that runs hooks."""
 
     name: str
@@ -50,14 +50,14 @@ _CLAUDE_EVENTS: Mapping[str, Moment] = {
 }
 
 
-def hosts() -> tuple[Host, ...]:
+def hosts() -> tuple[EventHost, ...]:
     """Every host, in alphabetical order."""
     return (
         # More than 10,000 characters are put in a file, of which the model sees the beginning.
-        Host("claude-code", "Claude Code", _CLAUDE_EVENTS, 9_500, 2_500),
-        Host("codex", "Codex", _CLAUDE_EVENTS, 9_500, 2_400),
+        EventHost("claude-code", "Claude Code", _CLAUDE_EVENTS, 9_500, 2_500),
+        EventHost("codex", "Codex", _CLAUDE_EVENTS, 9_500, 2_400),
         # Its `stop` can only send the agent another prompt: no reminder there.
-        Host(
+        EventHost(
             "cursor",
             "Cursor",
             {"sessionStart": "session", "postToolUse": "tool"},
@@ -65,7 +65,7 @@ def hosts() -> tuple[Host, ...]:
             2_500,
             _additional_context,
         ),
-        Host(
+        EventHost(
             "gemini",
             "Gemini CLI",
             {
@@ -78,7 +78,7 @@ def hosts() -> tuple[Host, ...]:
             2_500,
         ),
         # Its UserPromptSubmit takes no context.
-        Host(
+        EventHost(
             "vscode",
             "VS Code",
             {
@@ -93,6 +93,6 @@ def hosts() -> tuple[Host, ...]:
     )
 
 
-def host_named(name: str) -> Host | None:
+def host_named(name: str) -> EventHost | None:
     """The host of that name."""
     return next((host for host in hosts() if host.name == name), None)

@@ -49,7 +49,7 @@ class PrivateFolder:
                 os.write(file, f"{stamp} {line[:500]}\n".encode("utf-8", "replace"))
 
 
-class Session:
+class HookSession:
     """What one conversation in one repository was given."""
 
     def __init__(self, folder: PrivateFolder, root: Path, session: str) -> None:

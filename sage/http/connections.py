@@ -75,6 +75,15 @@ class BoundedProtocol(H11Protocol):
         if len(self.connections) > self.limits.connections:
             _make_room(self._others(), self)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End, and leave nothing that only the garbage collector could free.
+
+        Its rounds hold up everybody: a flood of connections made them take a tenth of a second.
+        """
+        super().connection_lost(exc)
+        self.app = self._answer
+        self.transport._read_ready_cb = None  # type: ignore[attr-defined]
+
     def data_received(self, data: bytes) -> None:
         """Take what the client sends."""
         if self.timeout_keep_alive_task is not None:

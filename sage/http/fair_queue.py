@@ -128,7 +128,7 @@ class FairQueue:
         return self._places - self._free
 
     @contextlib.asynccontextmanager
-    async def place(self, name: str) -> AsyncIterator["Place"]:
+    async def place(self, name: str) -> AsyncIterator["QueuePlace"]:
         """Hold a place.
 
         Raises:
@@ -140,7 +140,7 @@ class FairQueue:
             self._seat(caller)
         else:
             await self._wait(caller)
-        place = Place(self, caller, self._clock())
+        place = QueuePlace(self, caller, self._clock())
         try:
             yield place
         finally:
@@ -248,7 +248,7 @@ class FairQueue:
             self._wake = asyncio.get_running_loop().call_later(delay, self._seat_waiting)
 
 
-class Place:
+class QueuePlace:
     """A place that a call holds."""
 
     def __init__(self, queue: FairQueue, caller: _Caller, started: float) -> None:

@@ -16,6 +16,7 @@ from sage.http.metrics import Histogram, family, gauge
 from sage.knowledge import KnowledgeBase
 from sage.server.async_knowledge import AsyncKnowledge
 from sage.server.background import watch
+from sage.server.process import set_aside
 from sage.server.tools import INFO
 
 logger = logging.getLogger("sage.http")
@@ -55,6 +56,8 @@ class Health:
             logger.warning("not everything could be prepared: %s", error)
             return before
         seconds = self._clock() - started
+        if not self._warm:
+            set_aside()
         self._warm = True
         self.reloads.observe(seconds)
         changed = len(set(files).symmetric_difference(before or ()))

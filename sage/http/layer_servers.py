@@ -45,7 +45,7 @@ class LayerServers:
         self._all = knowledge
         self._opener = opener
         self._site_maker = site_maker
-        self._open: dict[_Seen, _OpenServer] = {}
+        self._open: dict[_Shown, _OpenServer] = {}
         self._everything = self._narrowed(TokenScope())
 
     @contextlib.asynccontextmanager
@@ -88,7 +88,7 @@ class LayerServers:
         """How many servers are open."""
         return len(self._open)
 
-    def _narrowed(self, scope: TokenScope) -> "_Seen":
+    def _narrowed(self, scope: TokenScope) -> "_Shown":
         settings = self._all.settings
         served = [one for one in settings.served if _holds(scope.sources, one.name)]
         if not served:
@@ -97,9 +97,9 @@ class LayerServers:
         layers = [one for one in settings.layers if _holds(scope.layers, one) and one in theirs]
         if not layers:
             raise out_of_scope("the token is for layers that this server does not serve")
-        return _Seen(tuple(layers), tuple(one.name for one in served))
+        return _Shown(tuple(layers), tuple(one.name for one in served))
 
-    def _server(self, seen: "_Seen") -> "_OpenServer":
+    def _server(self, seen: "_Shown") -> "_OpenServer":
         server = self._open.pop(seen, None)
         if server is None or server.has_failed:
             server = _OpenServer(self._knowledge(seen), self._opener, self._site_maker)
@@ -107,7 +107,7 @@ class LayerServers:
         self._close_idle()
         return server
 
-    def _knowledge(self, seen: "_Seen") -> KnowledgeBase:
+    def _knowledge(self, seen: "_Shown") -> KnowledgeBase:
         settings = self._all.settings
         if seen == self._everything:
             return self._all
@@ -136,7 +136,7 @@ class LayerServers:
             self._open.pop(seen).leave()
 
 
-class _Seen(NamedTuple):
+class _Shown(NamedTuple):
     """What one server shows."""
 
     layers: tuple[str, ...]

@@ -61,7 +61,7 @@ class Observation(NamedTuple):
 Observer = Callable[[Observation], None]
 
 
-class Counter:
+class CounterMetric:
     """Numbers that only grow, one for each combination of labels."""
 
     def __init__(self, name: str, about: str, labels: Labels = ()) -> None:
@@ -111,10 +111,10 @@ class ServerMetrics:
     """What a server counts and times of the requests and calls that come to it."""
 
     def __init__(self) -> None:
-        self.requests = Counter(
+        self.requests = CounterMetric(
             "sage_http_requests_total", "Requests by answer.", ("endpoint", "status")
         )
-        self.calls = Counter("sage_calls_total", "Calls by end.", ("tool", "outcome"))
+        self.calls = CounterMetric("sage_calls_total", "Calls by end.", ("tool", "outcome"))
         self.seconds = Histogram("sage_call_seconds", "Time in a tool.", ("tool",))
 
     def observe(self, seen: Observation) -> None:

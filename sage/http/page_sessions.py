@@ -32,14 +32,14 @@ _NOBODY = bytes(_NAME_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PageSession:
     """Who looks: the token that was shown, or nobody in particular."""
 
     token: str
     expires: float
 
 
-Sessions = MutableMapping[bytes, Session]
+Sessions = MutableMapping[bytes, PageSession]
 """What is open, the oldest first. A session is named by the digest of its cookie."""
 
 
@@ -77,7 +77,7 @@ class PageSessions:
         for name in ended:
             self._open.pop(name, None)
         key = secrets.token_urlsafe(_LENGTH)
-        self._open[_name(key)] = Session(token, now + LIFETIME_SECONDS)
+        self._open[_name(key)] = PageSession(token, now + LIFETIME_SECONDS)
         return key
 
     def open_once(self, secret: str) -> str | None:
@@ -88,7 +88,7 @@ class PageSessions:
         self._once = ""
         return self.open()
 
-    def find(self, cookies: str) -> Session | None:
+    def find(self, cookies: str) -> PageSession | None:
         """The session of a Cookie header."""
         session = self._open.get(_name(_value(cookies, self.cookie)))
         return session if session is not None and session.expires > self._now() else None
@@ -105,7 +105,7 @@ class PageSessions:
         )
 
 
-class SharedSessions(MutableMapping[bytes, Session]):
+class SharedSessions(MutableMapping[bytes, PageSession]):
     """Sessions that processes share which were forked from one; made before they are.
 
     Whoever writes has a lock that ends with its process. A name is written last and removed first,
@@ -118,7 +118,7 @@ class SharedSessions(MutableMapping[bytes, Session]):
         self._tokens = mmap.mmap(-1, MAX_SESSIONS * MAX_TOKEN_BYTES)
         self._lock = _unnamed_file()
 
-    def __getitem__(self, name: bytes) -> Session:
+    def __getitem__(self, name: bytes) -> PageSession:
         place = self._place(name)
         if place is None:
             raise KeyError(name)
@@ -132,7 +132,7 @@ class SharedSessions(MutableMapping[bytes, Session]):
             raise KeyError(name)
         return session
 
-    def __setitem__(self, name: bytes, session: Session) -> None:
+    def __setitem__(self, name: bytes, session: PageSession) -> None:
         token = session.token.encode()
         if len(token) > MAX_TOKEN_BYTES:
             raise ValueError(f"a token has {MAX_TOKEN_BYTES} bytes at most")
@@ -192,14 +192,14 @@ class SharedSessions(MutableMapping[bytes, Session]):
         number: int = _HEAD.unpack_from(self._heads, place * _HEAD.size)[1]
         return number
 
-    def _read(self, place: int) -> Session | None:
+    def _read(self, place: int) -> PageSession | None:
         """The session of a place; None while it is being written."""
         name, _, expires, length, checksum = _HEAD.unpack_from(self._heads, place * _HEAD.size)
         start = place * MAX_TOKEN_BYTES
         token = self._tokens[start : start + min(length, MAX_TOKEN_BYTES)]
         if name == _NOBODY or _checksum(name, expires, token) != checksum:
             return None
-        return Session(token.decode(), expires)
+        return PageSession(token.decode(), expires)
 
     def _clear(self, place: int) -> None:
         at, start = place * _HEAD.size, place * MAX_TOKEN_BYTES

@@ -5,7 +5,6 @@ What it serves is put together in `app`; how a connection behaves is in `connect
 
 import asyncio
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -29,7 +28,7 @@ from sage.http.options import HttpOptions
 from sage.http.tracing import Tracing, tracing_from
 from sage.http.workers import SharedMemory, Siblings, Supervisor, divided
 from sage.knowledge import KnowledgeBase, open_knowledge
-from sage.server.process import isolate_fastmcp, keep_one_arena, raise_file_limit
+from sage.server.process import isolate_fastmcp, keep_one_arena, raise_file_limit, set_aside
 from sage.settings import Settings
 
 logger = logging.getLogger("sage.http")
@@ -79,9 +78,7 @@ def serve_http(
                 on_listening(origin_of(sockets[0]))
             else:
                 _tell(settings, options, sockets, access.authenticator.asks_for_nothing)
-            # What was imported stays: the collector need not look at it again on every round.
-            gc.collect()
-            gc.freeze()
+            set_aside()  # what was imported stays
 
         knowledge = open_base(settings)
         asyncio.run(serve_sockets(knowledge, options, access, sockets, on_ready, tracing))

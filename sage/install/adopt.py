@@ -56,7 +56,7 @@ _WORDS = {
 _MAX_FOLDERS = 40
 
 
-class _Pages(NamedTuple):
+class _PageCount(NamedTuple):
     """How many pages a folder has, and how many of them are not hosts' own."""
 
     all: int
@@ -172,9 +172,9 @@ def _walked(folder: Path) -> Iterator[tuple[str, list[str]]]:
         yield place, names
 
 
-def _counts(folder: Path) -> tuple[dict[str, _Pages], int]:
+def _counts(folder: Path) -> tuple[dict[str, _PageCount], int]:
     """Pages by the folder below this one that holds them, and pages of other kinds."""
-    found: dict[str, _Pages] = {}
+    found: dict[str, _PageCount] = {}
     others = 0
     for place, names in _walked(folder):
         below = Path(place).relative_to(folder).as_posix()
@@ -182,7 +182,7 @@ def _counts(folder: Path) -> tuple[dict[str, _Pages], int]:
         others += sum(_is_page(name, OTHER_PAGES) for name in names)
         if pages:
             own = sum(name not in _NESTED for name in pages)
-            found["" if below == "." else below] = _Pages(len(pages), own)
+            found["" if below == "." else below] = _PageCount(len(pages), own)
     return found, others
 
 
@@ -190,7 +190,7 @@ def _is_page(name: str, suffixes: tuple[str, ...]) -> bool:
     return not name.startswith(".") and name.lower().endswith(suffixes)
 
 
-def _adopted(start: str, found: dict[str, _Pages]) -> Iterator[Adopted]:
+def _adopted(start: str, found: dict[str, _PageCount]) -> Iterator[Adopted]:
     """The folders that speak for a layer, outermost first, and the start for all others.
 
     A folder in which there is nothing but what hosts read by themselves is not proposed.
@@ -228,7 +228,7 @@ def _lies_in(folder: str, above: str) -> bool:
     return folder == above or folder.startswith(f"{above}/")
 
 
-def _pages_in(above: str, found: dict[str, _Pages]) -> int:
+def _pages_in(above: str, found: dict[str, _PageCount]) -> int:
     return sum(pages.all for folder, pages in found.items() if _lies_in(folder, above))
 
 

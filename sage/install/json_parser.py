@@ -86,7 +86,7 @@ def parse_json(text: str, dialect: Dialect = "json") -> Node | None:
     """
     if len(text) > MAX_CHARACTERS:
         raise JsonTextError(f"larger than {MAX_CHARACTERS // 1_000_000} MB")
-    reader = _Reader(text, dialect)
+    reader = _JsonReader(text, dialect)
     if reader.current.kind == "end":
         return None
     node = reader.value(0)
@@ -132,7 +132,7 @@ def line_of(text: str, position: int) -> int:
     return text.count("\n", 0, position) + 1
 
 
-class _Reader:
+class _JsonReader:
     """A reader of one text, one token ahead."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:

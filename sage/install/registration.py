@@ -24,7 +24,7 @@ from sage.install.file_text import decoded, encoded
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RegistrationPlan:
     """A change of one file: its bytes before and after, None where there is no file."""
 
     servers: ServerList
@@ -121,7 +121,7 @@ def free_name(servers: ServerList) -> str:
     )
 
 
-def plan_install(servers: ServerList, server: Server) -> Plan:
+def plan_install(servers: ServerList, server: Server) -> RegistrationPlan:
     """What registering a server would change.
 
     Raises:
@@ -135,12 +135,14 @@ def plan_install(servers: ServerList, server: Server) -> Plan:
         _refuse_others(servers, server.name, known)
     after = edited(servers, text, server.name, server.fields(servers.client))
     shown = fragment(servers, server)
-    return Plan(servers, before, encoded(before, after), shown, is_first=not _is_in(tree, servers))
+    return RegistrationPlan(
+        servers, before, encoded(before, after), shown, is_first=not _is_in(tree, servers)
+    )
 
 
 def plan_uninstall(
     servers: ServerList, names: Sequence[str], original: Original | None = None
-) -> Plan:
+) -> RegistrationPlan:
     """What removing entries would change.
 
     Args:
@@ -151,7 +153,7 @@ def plan_uninstall(
     """
     before = read_bytes(servers.path, servers.repository)
     if before is None:
-        return Plan(servers, None, None, "")
+        return RegistrationPlan(servers, None, None, "")
     text = decoded(servers.path, before)
     going = []
     for name in names:
@@ -163,15 +165,15 @@ def plan_uninstall(
         text = edited(servers, text, name, None)
         going.append(f"{'.'.join(servers.holder)}.{name}")
     if not going:
-        return Plan(servers, before, before, "")
+        return RegistrationPlan(servers, before, before, "")
     is_last = not _is_in(load(servers, text), servers)
     after: bytes | None = encoded(before, text)
     if original is not None:
         after = _without_traces(servers, text, before, original)
-    return Plan(servers, before, after, ", ".join(going), is_last=is_last)
+    return RegistrationPlan(servers, before, after, ", ".join(going), is_last=is_last)
 
 
-def carry_out(plan: Plan, backups: Backups, now: datetime) -> Path | None:
+def carry_out(plan: RegistrationPlan, backups: Backups, now: datetime) -> Path | None:
     """Write the change; the path of the dated copy, if there was a file before.
 
     Raises:

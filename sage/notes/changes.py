@@ -18,7 +18,7 @@ _MAX_STEPS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PageChange:
     """A page before and after."""
 
     document: Document
@@ -55,7 +55,9 @@ def page_of(documents: Sequence[Document], name: str) -> Document:
     return found
 
 
-def accepted(settings: Settings, document: Document, today: date, review_by: str = "") -> Change:
+def accepted(
+    settings: Settings, document: Document, today: date, review_by: str = ""
+) -> PageChange:
     """A page that somebody looked at and found right: a draft becomes settled knowledge.
 
     Raises:
@@ -68,7 +70,7 @@ def accepted(settings: Settings, document: Document, today: date, review_by: str
     return _changed(settings, document, values, "is published")
 
 
-def resolved(settings: Settings, document: Document, reason: str, today: date) -> Change:
+def resolved(settings: Settings, document: Document, reason: str, today: date) -> PageChange:
     """A page whose matter is settled: it leaves the contexts, and stays findable and marked."""
     values = {"status": "resolved", "resolved_on": today.isoformat()}
     if reason.strip():
@@ -82,7 +84,7 @@ def superseded(
     document: Document,
     by: Document,
     reason: str = "",
-) -> Change:
+) -> PageChange:
     """A page that another one replaces, the one at the end of the chain where there is one.
 
     Raises:
@@ -95,7 +97,7 @@ def superseded(
     return _changed(settings, document, values, f"is superseded by {last.topic}")
 
 
-def carry_out(settings: Settings, change: Change) -> Path:
+def carry_out(settings: Settings, change: PageChange) -> Path:
     """Write the page: whoever reads sees the old bytes or the new.
 
     Raises:
@@ -107,7 +109,9 @@ def carry_out(settings: Settings, change: Change) -> Path:
     return path
 
 
-def _changed(settings: Settings, document: Document, values: dict[str, str], said: str) -> Change:
+def _changed(
+    settings: Settings, document: Document, values: dict[str, str], said: str
+) -> PageChange:
     if document.source != OWN:
         raise InvalidInput(
             f"{document.topic} is a page of the source {document.source}, which is only read; "
@@ -116,7 +120,7 @@ def _changed(settings: Settings, document: Document, values: dict[str, str], sai
     before = read_bytes(settings.root / document.path, settings.root)
     if before is None:
         raise NotFound(f"{document.path} is gone")
-    return Change(document, before, set_keys(before, values), f"{document.topic} {said}")
+    return PageChange(document, before, set_keys(before, values), f"{document.topic} {said}")
 
 
 def _in_force(documents: Sequence[Document], by: Document, replaced: Document) -> Document:

@@ -23,7 +23,7 @@ _PLAIN = re.compile(r"[A-Za-z_/][\w./ +-]*")
 _WORDS_OF_YAML = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
 
 
-class _Block(NamedTuple):
+class _FrontMatterBlock(NamedTuple):
     """The lines of a front matter without its fences, and where they stand."""
 
     start: int
@@ -56,7 +56,7 @@ def rendered(value: str) -> str:
 def _edited(text: str, values: Mapping[str, str]) -> str:
     toml = _TOML.match(text)
     if toml:
-        return _toml_edited(text, _Block(toml.start("body"), toml.end("body")), values)
+        return _toml_edited(text, _FrontMatterBlock(toml.start("body"), toml.end("body")), values)
     block = _yaml_block(text)
     newline = "\r\n" if "\r\n" in text[:4_096] else "\n"
     if block is None:
@@ -65,7 +65,7 @@ def _edited(text: str, values: Mapping[str, str]) -> str:
     return _yaml_edited(text, block, values, newline)
 
 
-def _yaml_block(text: str) -> _Block | None:
+def _yaml_block(text: str) -> _FrontMatterBlock | None:
     split = split_front_matter(text, "")
     if not split.body_start:
         return None
@@ -73,10 +73,12 @@ def _yaml_block(text: str) -> _Block | None:
     closing = re.search(r"(?:---|\.\.\.)[ \t]*(?:\r\n?|\n)?\Z", text[: split.body_start])
     if opening is None or closing is None:
         return None
-    return _Block(opening.end(), max(opening.end(), closing.start()))
+    return _FrontMatterBlock(opening.end(), max(opening.end(), closing.start()))
 
 
-def _yaml_edited(text: str, block: _Block, values: Mapping[str, str], newline: str) -> str:
+def _yaml_edited(
+    text: str, block: _FrontMatterBlock, values: Mapping[str, str], newline: str
+) -> str:
     source = text[block.start : block.end]
     for key, value in values.items():
         source = _yaml_set(source, key, value, newline)
@@ -152,7 +154,7 @@ def _read_back(source: str, key: str) -> str:
     return ""
 
 
-def _toml_edited(text: str, block: _Block, values: Mapping[str, str]) -> str:
+def _toml_edited(text: str, block: _FrontMatterBlock, values: Mapping[str, str]) -> str:
     before = text[block.start : block.end]
     newline = "\r\n" if "\r\n" in before else "\n"
     source = before

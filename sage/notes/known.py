@@ -6,6 +6,7 @@ It lists and does not judge: whether two sentences contradict each other is a pe
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sage.answers import KnownPage
 from sage.deadline import Deadline, no_deadline
@@ -13,6 +14,9 @@ from sage.documents.document import Document, section_topic
 from sage.documents.scopes import matching_glob
 from sage.notes.draft import Note
 from sage.notes.similarity import matter_of, share_held, words_of
+
+if TYPE_CHECKING:
+    from sage.semantic.nearness import Nearness
 
 ALIKE = 0.5
 """The share of a note's matter above which a section is shown as saying much the same."""
@@ -29,7 +33,7 @@ class Known:
     """Something that the base says already."""
 
     why: str
-    """alike, same files, or may disagree."""
+    """alike, near in meaning, same files, or may disagree."""
     topic: str
     title: str
     likeness: float
@@ -47,9 +51,15 @@ class Known:
 
 
 def known_about(
-    note: Note, documents: Sequence[Document], deadline: Deadline | None = None
+    note: Note,
+    documents: Sequence[Document],
+    deadline: Deadline | None = None,
+    nearness: "Nearness | None" = None,
 ) -> list[Known]:
     """What to look at before a note is written, the most alike first.
+
+    Args:
+        nearness: what is near in meaning; None to go by words alone.
 
     Raises:
         TimeoutExceeded: not every page could be compared in time.
@@ -77,7 +87,20 @@ def known_about(
     ]
     alike.sort(key=lambda one: (-one.likeness, one.topic))
     disagreeing.sort(key=lambda one: (-one.likeness, one.topic))
-    return [*alike[:MOST], *scoped[:MOST], *disagreeing[:MOST]]
+    meant = _meant(note, documents, alike[:MOST], nearness) if nearness is not None else []
+    return [*alike[:MOST], *meant, *scoped[:MOST], *disagreeing[:MOST]]
+
+
+def _meant(
+    note: Note, documents: Sequence[Document], alike: Sequence[Known], nearness: "Nearness"
+) -> list[Known]:
+    """The sections that are about the same in other words."""
+    shown = {one.topic for one in alike}
+    return [
+        Known("near in meaning", near.topic, near.title, near.similarity)
+        for near in nearness.to_text(f"{note.title}\n{note.text}".strip(), documents, MOST)
+        if near.topic not in shown
+    ]
 
 
 def _opposite(words: Sequence[str], text: str) -> str:

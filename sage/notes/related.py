@@ -1,16 +1,20 @@
-"""Pages that belong together, and why: links, scope, tags, folders, words that few pages have."""
+"""Pages that belong together, and why: links, scope, tags, folders, words that few pages have,
+and what is near in meaning where that is known."""
 
 import copy
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sage.deadline import Deadline, no_deadline
 from sage.documents.document import Document
 from sage.notes.links import LINK, Links
 from sage.notes.similarity import words_of
 from sage.search.analysis import STOP_WORDS
+
+if TYPE_CHECKING:
+    from sage.semantic.nearness import Nearness
 
 MOST = 10
 _LINKED = 1.0
@@ -20,6 +24,8 @@ _SAME_FOLDER = 0.1
 _INDEX = 0.15
 """With these, of the pairs that link in a corpus of 122 pages 51 in a hundred are among the first
 five when links do not count, and 38 without."""
+_MEANT = 0.5
+"""Of a page that means the same. Chosen on three bases, see docs/semantic.md."""
 _TITLE_WEIGHT = 4
 _SHOWN_WORDS = 4
 _LEAST = 0.05
@@ -65,14 +71,23 @@ class Relations:
         self._links = {document.path: self._linked(links, document) for document in documents}
         self._vectors = {path: _vector(held, holders, total) for path, held in counts.items()}
 
-    def related(self, document: Document, most: int = MOST) -> list[Related]:
-        """The pages nearest to one, with the reasons."""
+    def related(
+        self, document: Document, most: int = MOST, nearness: "Nearness | None" = None
+    ) -> list[Related]:
+        """The pages nearest to one, with the reasons.
+
+        Args:
+            nearness: what is near in meaning; None to go by words, links and tags.
+        """
+        meant = nearness.to_page(document.path) if nearness is not None else {}
         found = []
         for other in self._documents:
             if other.path == document.path:
                 continue
             self._deadline.check()
             reasons = list(self._reasons(document, other))
+            if (near := _MEANT * meant.get(other.path, 0.0)) >= _LEAST:
+                reasons.append((near, "near in meaning"))
             score = sum(weight for weight, _ in reasons)
             if score >= _LEAST:
                 words = tuple(reason for _, reason in reasons if reason)

@@ -10,7 +10,7 @@ from typing import Any
 from sage.documents.document import Document
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
-from sage.page.pages import Pages, PageSource
+from sage.page.pages import PageSource, ShownPages
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.values import OWN
@@ -47,10 +47,9 @@ class AroundView:
             most=_COMMITS,
         )
 
-    @staticmethod
-    def _related(document: Document, pages: Pages) -> list[dict[str, str]]:
+    def _related(self, document: Document, pages: ShownPages) -> list[dict[str, str]]:
         """The pages that belong to this one and that no link joins to it."""
-        found = pages.relations.related(document, _CONSIDERED)
+        found = pages.relations.related(document, _CONSIDERED, self._knowledge.nearness())
         linked = {*pages.links[document.topic], *pages.linked_from.get(document.topic, ())}
         return [
             {"topic": one.topic, "title": one.title, "why": "; ".join(one.reasons)}
@@ -77,7 +76,7 @@ class AroundView:
         ]
 
 
-def _titled(pages: Pages, topics: Iterable[str]) -> list[dict[str, Any]]:
+def _titled(pages: ShownPages, topics: Iterable[str]) -> list[dict[str, Any]]:
     return [
         {"topic": topic, "title": pages.by_topic[topic].title, "why": ""}
         for topic in topics

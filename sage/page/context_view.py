@@ -29,7 +29,7 @@ Packed = tuple[ContextAnswer, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ContextForm:
     """What the form says."""
 
     task_type: str
@@ -80,10 +80,10 @@ class ContextView:
             bar=BAR,
         )
 
-    def _asked(self, request: PageRequest) -> Asked:
+    def _asked(self, request: PageRequest) -> ContextForm:
         task_types = self._knowledge.task_types
         chosen, other = request.text("task_type"), request.text("compare")
-        return Asked(
+        return ContextForm(
             task_type=chosen if chosen in task_types else task_types[0],
             compare=other if other in task_types else "",
             task=request.text("task"),
@@ -94,7 +94,7 @@ class ContextView:
             is_asked="task_type" in request.query,
         )
 
-    def _pack(self, asked: Asked, task_type: str) -> dict[str, Any]:
+    def _pack(self, asked: ContextForm, task_type: str) -> dict[str, Any]:
         pack: dict[str, Any] = {"task_type": task_type, "error": "", "progress": None}
         try:
             packed = before = self._answer(asked, task_type, asked.budget)
@@ -129,7 +129,7 @@ class ContextView:
             "call": json.dumps(_call(asked, task_type), ensure_ascii=False, indent=2),
         }
 
-    def _answer(self, asked: Asked, task_type: str, budget: int) -> Packed | None:
+    def _answer(self, asked: ContextForm, task_type: str, budget: int) -> Packed | None:
         return self._patience.ask(
             lambda deadline: self._knowledge.explain_context(
                 task_type,
@@ -211,7 +211,7 @@ def _page(source: ContextSource) -> str:
     return source["topic"].partition("#")[0]
 
 
-def _call(asked: Asked, task_type: str) -> dict[str, Any]:
+def _call(asked: ContextForm, task_type: str) -> dict[str, Any]:
     """The call that gives the same answer over MCP."""
     arguments: dict[str, Any] = {"task_type": task_type, "token_budget": asked.budget}
     if asked.task:

@@ -13,7 +13,7 @@ from sage.documents.document import Document
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.page.once import Once
-from sage.page.pages import Pages, PageSource, last_part
+from sage.page.pages import PageSource, ShownPages, last_part
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.page.treemap import Tile, treemap
@@ -121,7 +121,9 @@ class HealthView:
         kinds = _NARROWED_KINDS if is_narrowed else tuple(KINDS)
         repository = None if is_narrowed else find_repository(knowledge.settings.root)
         # A commit settles work without changing a file.
-        state = (self._source.version(), repository.head if repository else "", today)
+        head = repository.head if repository else ""
+        meaning = knowledge.meaning
+        state = (self._source.version(), head, today, meaning.generation if meaning else 0)
         # What was asked and not found is on the page already.
         return self._tasks.get(
             state, lambda: work_list(gather_evidence(knowledge, None, today), kinds)
@@ -200,7 +202,7 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
-def _ages(pages: Pages, today: date) -> Iterator[Mapping[str, Any]]:
+def _ages(pages: ShownPages, today: date) -> Iterator[Mapping[str, Any]]:
     """How many pages were last updated how long ago."""
     ages = [(today - day).days / _MONTH_DAYS for day, _ in pages.dated]
     rows = []

@@ -34,7 +34,7 @@ TopicAt = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextPlace:
     """Where a text stands: what its headings are called, and where its links lead."""
 
     anchors: Mapping[int, str]
@@ -54,7 +54,7 @@ class MarkdownHtml:
         """The body of a document."""
         first = document.sections[0].start_line if document.sections else 1
         anchors = {one.start_line - first: one.anchor for one in document.sections if one.level}
-        env = {"place": Place(anchors, document.path, topic_at)}
+        env = {"place": TextPlace(anchors, document.path, topic_at)}
         text = clean(without_site_marks(document.body))
         if text.count("\n") > _MAX_LINES:
             return f'<pre class="html"><code>{escape(text)}</code></pre>\n'
@@ -67,7 +67,7 @@ class MarkdownHtml:
         html: str = self._parser.renderer.render(tokens, self._parser.options, env)
         return html
 
-    def _children(self, content: str, env: dict[str, Place], is_parsed: bool) -> list[Token]:
+    def _children(self, content: str, env: dict[str, TextPlace], is_parsed: bool) -> list[Token]:
         children: list[Token] = []
         if is_parsed and len(content) <= _MAX_INLINE and _marks(content) <= _MAX_MARKS:
             self._parser.inline.parse(content, self._parser, env, children)
@@ -82,22 +82,22 @@ def _marks(content: str) -> int:
     return sum(map(content.count, "[]*_`<!~"))
 
 
-def _html_block(tokens: Sequence[Token], index: int, _: Place) -> str:
+def _html_block(tokens: Sequence[Token], index: int, _: TextPlace) -> str:
     shown = _without_comments(tokens[index].content).strip()
     return f'<pre class="html"><code>{escape(shown)}</code></pre>\n' if shown else ""
 
 
-def _html_inline(tokens: Sequence[Token], index: int, _: Place) -> str:
+def _html_inline(tokens: Sequence[Token], index: int, _: TextPlace) -> str:
     content = tokens[index].content
     return "" if content.startswith("<!--") else f"<code>{escape(content)}</code>"
 
 
-def _image(tokens: Sequence[Token], index: int, _: Place) -> str:
+def _image(tokens: Sequence[Token], index: int, _: TextPlace) -> str:
     words = "".join(child.content for child in tokens[index].children or [])
     return f'<span class="image">{escape(words) or "no description"}</span>'
 
 
-def _heading_open(tokens: Sequence[Token], index: int, place: Place) -> str:
+def _heading_open(tokens: Sequence[Token], index: int, place: TextPlace) -> str:
     token = tokens[index]
     anchor = place.anchors.get(token.map[0], "") if token.map and not token.level else ""
     if not anchor:
@@ -116,21 +116,21 @@ def _table_close(*_: object) -> str:
     return "</table></div>\n"
 
 
-def _cell_open(tokens: Sequence[Token], index: int, _: Place) -> str:
+def _cell_open(tokens: Sequence[Token], index: int, _: TextPlace) -> str:
     # The alignment would be an inline style, which the policy forbids.
     style = str(tokens[index].attrGet("style") or "")
     side = next((side for side in ("right", "center") if side in style), "")
     return f'<{tokens[index].tag} class="{side}">' if side else f"<{tokens[index].tag}>"
 
 
-def _code(tokens: Sequence[Token], index: int, _: Place) -> str:
+def _code(tokens: Sequence[Token], index: int, _: TextPlace) -> str:
     token = tokens[index]
     words = unescapeAll(token.info).split()
     label = f' data-language="{escape(words[0][:40])}"' if words else ""
     return f'<pre tabindex="0"{label}><code>{escape(token.content)}</code></pre>\n'
 
 
-def _link_open(tokens: Sequence[Token], index: int, place: Place) -> str:
+def _link_open(tokens: Sequence[Token], index: int, place: TextPlace) -> str:
     href = _href(tokens[index], place)
     if not href:
         return '<span class="no-link">'
@@ -138,13 +138,13 @@ def _link_open(tokens: Sequence[Token], index: int, place: Place) -> str:
     return f'<a href="{escape(href)}"{away}>'
 
 
-def _link_close(tokens: Sequence[Token], index: int, place: Place) -> str:
+def _link_close(tokens: Sequence[Token], index: int, place: TextPlace) -> str:
     # Links do not nest: the one that opened last is the one that closes.
     opened = next(token for token in reversed(tokens[:index]) if token.type == "link_open")
     return "</a>" if _href(opened, place) else "</span>"
 
 
-Rule = Callable[[Sequence[Token], int, Place], str]
+Rule = Callable[[Sequence[Token], int, TextPlace], str]
 _RULES: Mapping[str, Rule] = {
     "html_block": _html_block,
     "html_inline": _html_inline,
@@ -170,7 +170,7 @@ def _rendering(rule: Rule) -> Callable[..., str]:
     return render
 
 
-def _href(link: Token, place: Place) -> str:
+def _href(link: Token, place: TextPlace) -> str:
     """Where a link may lead; empty when nowhere."""
     target = clean(str(link.attrGet("href") or "")).strip()
     if target.lower().startswith(_WEB):

@@ -24,7 +24,7 @@ _MARKDOWN = (".md", ".mdx", ".markdown", ".mdc")
 _MAX_TARGET = 1_000
 
 
-class Pages:
+class ShownPages:
     """The pages of a knowledge base at one moment."""
 
     def __init__(self, knowledge: KnowledgeBase, listings: Sequence[Listing]) -> None:
@@ -154,7 +154,7 @@ class PageSource:
         self._knowledge = knowledge
         self._lock = threading.Lock()
         self._seen: tuple[tuple[Listing, ...], str] = ((), "")
-        self._made: tuple[str, Pages] | None = None
+        self._made: tuple[str, ShownPages] | None = None
 
     def version(self) -> str:
         """What differs as soon as any file does."""
@@ -166,13 +166,13 @@ class PageSource:
             self._seen = (listings, version)
         return version
 
-    def now(self) -> Pages:
+    def now(self) -> ShownPages:
         """The pages as they are now."""
         self.version()
         listings, version = self._seen
         with self._lock:
             if self._made is None or self._made[0] != version:
-                self._made = (version, Pages(self._knowledge, listings))
+                self._made = (version, ShownPages(self._knowledge, listings))
             return self._made[1]
 
 

@@ -12,7 +12,7 @@ from sage.documents.front_matter import FrontMatter
 from sage.documents.nearest import Named, nearest_named
 from sage.knowledge import KnowledgeBase
 from sage.page.markdown_html import MarkdownHtml
-from sage.page.pages import Pages, PageSource, last_part
+from sage.page.pages import PageSource, ShownPages, last_part
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.values import OWN
@@ -84,7 +84,7 @@ class ReadingView:
             left=max(0, len(lines) - _MAX_RAW_LINES),
         )
 
-    def folder(self, topic: str, pages: Pages, request: PageRequest) -> PageResponse:
+    def folder(self, topic: str, pages: ShownPages, request: PageRequest) -> PageResponse:
         """The pages below a layer or folder; nearest names when there is none."""
         inside = [one for one in pages.sources if one.startswith(f"{topic}/")]
         # Of many pages only its own are listed: the rest is found by the folders in it.

@@ -235,6 +235,7 @@ def _told(explanation: Explanation) -> dict[str, Any]:
         "document_share": round(100 * explanation.document_part / whole) if whole else 0,
         "section_share": round(100 * explanation.section_part / whole) if whole else 0,
         "standing": explanation.standing,
+        "meaning": explanation.meaning,
         "words": [
             {
                 "word": share.word,

@@ -5,7 +5,7 @@ Ranking, queries and snippets have modules of their own. Thread-safe.
 """
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,21 +15,20 @@ from sage.documents.files import SourceFile, Stamp
 from sage.search import index as kept_index
 from sage.search.analysis import Analyzer
 from sage.search.catalog import DocumentEntry
-from sage.search.found import Found
+from sage.search.found import Found, SearchOptions
 from sage.search.fusion import Meaning
 from sage.search.index import Index
 from sage.search.index_file import IN_MEMORY, IndexFile, UntrustedIndex
 from sage.search.indexing import CountTokens
-from sage.search.query import NO_FILTERS, Filters
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
-from sage.search.spelling import PlaceOf, RealWords
+from sage.search.spelling import Lexicon, RealWords
 from sage.search.update import IndexUpdate, LookUp, Progress
 from sage.search.vocabulary import Vocabulary, with_team
 from sage.settings import Settings
-from sage.values import OWN, RELEVANCE
+from sage.values import OWN
 
-__all__ = ["IndexState", "LookUp", "Progress", "RankedSections", "SearchEngine", "Snapshot"]
+__all__ = ["IndexSnapshot", "IndexState", "LookUp", "Progress", "RankedSections", "SearchEngine"]
 
 NOT_BUILT = "the index is still being built"
 BEHIND = "some documents changed and could not be indexed in time"
@@ -66,7 +65,7 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class IndexSnapshot:
     """The index as one update left it, to be searched by the caller of that update."""
 
     searcher: Searcher
@@ -79,31 +78,12 @@ class Snapshot:
     meaning: int = 0
     """Another number whenever meaning may answer otherwise."""
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int,
-        offset: int = 0,
-        sort: str = RELEVANCE,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
-        deadline: Deadline,
-    ) -> Found:
+    def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
         """The best documents for a query, none of them outdated; any text is a query."""
         if self.behind == NOT_BUILT:
             return Found([], 0, "no", note=NOT_BUILT, complete=False)
         try:
-            found = self.searcher.search(
-                text,
-                limit=limit,
-                offset=offset,
-                sort=sort,
-                layers=layers,
-                filters=filters,
-                deadline=deadline,
-                current=self.current,
-            )
+            found = self.searcher.search(text, options, deadline, self.current)
         except UntrustedIndex as error:
             self.distrust(error)
             return Found([], 0, "no", note=NOT_BUILT, complete=False)
@@ -140,16 +120,16 @@ class SearchEngine:
         self,
         settings: Settings,
         count_tokens: CountTokens,
-        place_of: PlaceOf,
+        lexicon: Lexicon,
         meaning: Meaning | None = None,
     ) -> None:
         """Args:
-        place_of: where a word stands in a vocabulary, the commonest first.
+        lexicon: which words there are, whatever the documents hold.
         meaning: what is near a text in meaning; None to search by words alone.
         """
         self._meaning = meaning
         self._settings = settings
-        self._real_words = RealWords(place_of)
+        self._real_words = RealWords(lexicon)
         self._count_tokens = count_tokens
         self._synonyms = with_team(settings.synonyms)
         places = [one.place for one in settings.served if one.name != OWN]
@@ -200,7 +180,7 @@ class SearchEngine:
         progress: Progress | None = None,
         *,
         unseen: bool = False,
-    ) -> Snapshot:
+    ) -> IndexSnapshot:
         """Bring the index to exactly these files, loading only what changed; it can be searched.
 
         When time runs out, what was indexed stays and the next call goes on from there. So does
@@ -241,15 +221,15 @@ class SearchEngine:
         if self._writer is not None:
             self._writer.join(_CLOSE_SECONDS)
 
-    def _snapshot(self, files: Sequence[SourceFile], behind: str) -> Snapshot:
+    def _snapshot(self, files: Sequence[SourceFile], behind: str) -> IndexSnapshot:
         """What can be searched now; with `behind`, only what still is as it was indexed."""
         if self._searcher is None:
-            return Snapshot(self._searcher_of(Index()), behind=NOT_BUILT)
+            return IndexSnapshot(self._searcher_of(Index()), behind=NOT_BUILT)
         missing = f"{self._missing:,} of {len(files):,} documents are not indexed yet"
         current = {source.path: source.stamp for source in files} if behind else None
         behind = missing if self._missing else behind or (BEING_WRITTEN if self._outdated else "")
         meaning = self._meaning.generation if self._meaning is not None else 0
-        return Snapshot(self._searcher, current, behind, self._distrust, meaning)
+        return IndexSnapshot(self._searcher, current, behind, self._distrust, meaning)
 
     def _acquire(self, deadline: Deadline) -> bool:
         """Wait for the call that indexes, but during a long build only for the first documents."""

@@ -4,14 +4,24 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sage.search.fusion import MeaningPart
+from sage.deadline import Deadline
+from sage.search.found import SearchOptions
+from sage.search.fusion import Fused, MeaningPart
 from sage.search.postings import SECTION_FIELDS
 from sage.search.ranking import Ranked, Ranker
-from sage.search.scoring import BEST_SECTION, DOCUMENT_K1, SECTION_BOOSTS, UNIT, standing
+from sage.search.scoring import (
+    BEST_SECTION,
+    DOCUMENT_K1,
+    SECTION_BOOSTS,
+    UNIT,
+    shown_score,
+    standing,
+)
+from sage.search.searcher import SPARE, InterpretedQuery, Searcher
 from sage.search.vocabulary import Concept
 
 
-class Share(NamedTuple):
+class WordShare(NamedTuple):
     """What one word of the query gave one result."""
 
     word: str
@@ -36,14 +46,14 @@ class Explanation(NamedTuple):
     """From its best sections, nearness included."""
     standing: float
     """What both are multiplied by: less than 1 for index pages and pages that are not current."""
-    shares: tuple[Share, ...]
+    shares: tuple[WordShare, ...]
     meaning: MeaningPart | None = None
     """What its meaning gave; None where meaning was not compared."""
     place: int = 0
     """Its number among all results; 0 when it is none of them."""
 
 
-def explain(
+def _explain(
     ranker: Ranker,
     ranked: Ranked,
     concepts: Sequence[Concept],
@@ -67,7 +77,7 @@ def explain(
     )
 
 
-def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> Share:
+def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> WordShare:
     matches = ranker.matches(concept)
     weight = matches.rarity * concept.weight
     fields = {name: weight * score for name, score in _fields(ranker, ranked.slot, concept)}
@@ -76,7 +86,7 @@ def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> Share:
     if section:
         fields["section"] = BEST_SECTION * section
     forms = tuple(form for form, _ in concept.forms)
-    return Share(concept.name, forms, len(matches.slots), matches.rarity, fields)
+    return WordShare(concept.name, forms, len(matches.slots), matches.rarity, fields)
 
 
 def _fields(ranker: Ranker, slot: int, concept: Concept) -> list[tuple[str, float]]:
@@ -107,3 +117,44 @@ def _counts(ranker: Ranker, slot: int, concept: Concept) -> dict[str, float]:
                     boost = value * SECTION_BOOSTS.get(name, 10) / UNIT
                     counts[name] = counts.get(name, 0.0) + held * boost
     return counts
+
+
+def explain_results(
+    searcher: Searcher, text: str, options: SearchOptions, deadline: Deadline
+) -> list[Explanation]:
+    """Why the results of a query rank as they do, in the same order."""
+    asked = searcher.interpret(text, options.layers, deadline, options.filters)
+    fused = searcher.fused(text, asked, options.limit + SPARE, deadline)
+    best = fused.ranking.best[: options.limit]
+    return [_explained(searcher, asked, fused, *one) for one in enumerate(best, 1)]
+
+
+def explain_page(
+    searcher: Searcher, text: str, path: str, options: SearchOptions, deadline: Deadline
+) -> Explanation | None:
+    """Why one document is where it is among all results; None when it is not indexed."""
+    slots = searcher.catalog.slots
+    slot = searcher.catalog.places.get(path)
+    if slot is None:
+        return None
+    asked = searcher.interpret(text, options.layers, deadline, options.filters)
+    fused = searcher.fused(text, asked, len(slots), deadline)
+    found = enumerate(fused.ranking.best, 1)
+    nowhere = (0, Ranked(slot, 0.0, -1, 0.0, 0.0))
+    here = next((one for one in found if one[1].slot == slot), nowhere)
+    return _explained(searcher, asked, fused, *here)
+
+
+def _explained(
+    searcher: Searcher, asked: InterpretedQuery, fused: Fused, place: int, ranked: Ranked
+) -> Explanation:
+    sections = searcher.document(ranked.slot).sections
+    return _explain(
+        searcher.ranker,
+        ranked,
+        asked.concepts,
+        sections[ranked.section].heading if ranked.section >= 0 else "",
+        shown_score(ranked.strength, asked.possible) if place else 0.0,
+        fused.parts.get(ranked.slot),
+        place,
+    )

@@ -1,7 +1,7 @@
 """What a search found: each section with what an answer can show of it, and which part of all."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,9 +10,13 @@ from sage.documents.site_markup import as_shown
 from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
 from sage.search.analysis import JOIN, folded, is_cjk
-from sage.search.catalog import DocumentEntry, SectionEntry
+from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument
+from sage.search.query import NO_FILTERS, Filters
+from sage.search.ranking import Ranked, Ranker
+from sage.search.scoring import shown_score
 from sage.search.verdict import Verdict
-from sage.values import RELEVANCE
+from sage.search.vocabulary import Concept
+from sage.values import DATE, RELEVANCE
 
 PLAIN_TYPES = ("", "guide", "reference")
 """What a page is unless it says otherwise: not worth a word in an answer."""
@@ -21,6 +25,8 @@ _SAME = 0.75
 another version of the other."""
 _LONG_COPY = 200
 """Characters of a section that no two pages have in common by chance."""
+_SECOND_SECTIONS = 1
+"""The first so many documents may show a second section."""
 _WORD = re.compile(r"\w+")
 
 
@@ -132,12 +138,16 @@ class Found:
     """Whether others follow the sections."""
 
 
-class Window(NamedTuple):
-    """Which part of all that match is wanted, and in which order."""
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """What is asked of a search beside its words: which part of all that match, and of which."""
 
     limit: int
     offset: int = 0
     sort: str = RELEVANCE
+    layers: Collection[str] | None = None
+    """None means every layer that may be seen."""
+    filters: Filters = NO_FILTERS
 
     @property
     def end(self) -> int:
@@ -148,6 +158,79 @@ class Window(NamedTuple):
     def is_part(self) -> bool:
         """Whether more is asked for than the best answers."""
         return self.offset > 0 or self.sort != RELEVANCE
+
+
+class FoundSections:
+    """Makes found sections of what was ranked in one generation of the index."""
+
+    def __init__(self, ranker: Ranker, document: Callable[[int], StoredDocument]) -> None:
+        self._ranker = ranker
+        self._catalog = ranker.catalog
+        self._document = document
+
+    def best(
+        self,
+        ranked: Sequence[Ranked],
+        highlights: Highlights,
+        possible: float,
+        limit: int,
+        alone: Collection[int] = (),
+    ) -> list[FoundSection]:
+        """The best sections in order: a page's second one after its first, copies as one.
+
+        Args:
+            possible: the strength of a document that holds all that was asked for.
+            alone: the slots that no word of the query led to.
+        """
+        found: list[FoundSection] = []
+        for place, one in enumerate(self._in_force(ranked)):
+            score = shown_score(one.strength, possible)
+            section = self.one(one.slot, one.section, score, highlights)
+            section.by_meaning = one.slot in alone
+            same = next((other for other in found if other.says_the_same(section)), None)
+            if same is not None:
+                same.copies += 1
+                continue
+            found.append(section)
+            if one.second >= 0 and place < _SECOND_SECTIONS:
+                found.append(self.one(one.slot, one.second, score, highlights))
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+    def one(self, slot: int, place: int, score: float, highlights: Highlights) -> FoundSection:
+        """A section of a document; the document itself where the place is -1."""
+        stored = self._document(slot)
+        section = stored.sections[place] if place >= 0 else None
+        successor = self._catalog.successors.get(slot)
+        replaced_by = self._catalog.slots[successor].topic if successor is not None else ""
+        entry = self._catalog.slots[slot]
+        return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
+
+    def highlights(self, concepts: Sequence[Concept]) -> Highlights:
+        """What sections are looked through for."""
+        return Highlights(
+            owners_of([[form for form, _ in concept.forms] for concept in concepts]),
+            [self._ranker.matches(concept).rarity for concept in concepts],
+        )
+
+    def sort(self, slots: list[int], order: str) -> None:
+        """By path, and by date with the newest first."""
+        entries = self._catalog.slots
+        slots.sort(key=lambda slot: entries[slot].path)
+        if order == DATE:
+            slots.sort(key=lambda slot: entries[slot].updated, reverse=True)
+
+    def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The ranked documents, each page that was replaced behind the one that replaces it."""
+        order = list(ranked)
+        for one in ranked:
+            slots = [other.slot for other in order]
+            here, successor = slots.index(one.slot), self._catalog.successors.get(one.slot)
+            if successor in slots[here:]:
+                newer = order.pop(slots.index(successor))
+                order.insert(here, newer._replace(strength=order[here].strength))
+        return order
 
 
 MAX_SNIPPET = 300

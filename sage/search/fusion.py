@@ -5,7 +5,7 @@ The constants were chosen on the shared sets; docs/semantic.md has the rule in w
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sage.search.catalog import Catalog
@@ -40,6 +40,9 @@ class Bounds(NamedTuple):
     """From here on a section is about the question, in whatever words."""
     very_near: float
     """From here on it says the same."""
+    akin: float = 2.0
+    """Up to here two sections are only about the same matter; above every cosine where that is
+    not known."""
 
 
 class Similarities(Protocol):
@@ -56,6 +59,26 @@ class Similarities(Protocol):
         """One document; None while it has no vectors."""
 
 
+class Double(NamedTuple):
+    """A section, and the one of another document that is nearest to it."""
+
+    first: tuple[int, int]
+    second: tuple[int, int]
+    """The slot of the document, and the place among the sections of its entry."""
+    likeness: float
+    """0 where they are only about the same matter, 1 where they say the same."""
+
+
+class Likeness(Protocol):
+    """How near the documents and the sections of one generation are to each other."""
+
+    def of_document(self, slot: int) -> Mapping[int, float]:
+        """How much nearer to one document some others are than most: slots with 0 to 1."""
+
+    def doubles(self, least: float, allowed: Callable[[int], bool]) -> Iterator[Double]:
+        """Sections of allowed documents that are alike at least so much, each with its nearest."""
+
+
 class Meaning(Protocol):
     """Knows which sections are near a text in meaning."""
 
@@ -69,6 +92,9 @@ class Meaning(Protocol):
 
     def compare(self, text: str, catalog: Catalog) -> Similarities | None:
         """How near the documents of a catalog are; None while that is not known."""
+
+    def likeness(self, catalog: Catalog) -> Likeness | None:
+        """How near they are to each other; None while that is not known."""
 
     def follow(self, catalog: Catalog, read: ReadDocument) -> None:
         """There is another generation of the index.

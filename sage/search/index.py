@@ -31,7 +31,7 @@ from sage.search.postings import PARTS, SegmentData
 from sage.search.segments import SegmentStore
 from sage.search.vocabulary import stem_of
 
-FORMAT = 10
+FORMAT = 11
 """To be raised whenever what is indexed, or how, changes."""
 _TIERS = (64, 512, 4_096)
 _IN_TIER = 6

@@ -1,11 +1,10 @@
 """From a document to what the index keeps of it: its entry, and a row for it and each section."""
 
-import hashlib
 from collections.abc import Callable, Collection
 
 from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
-from sage.documents.plain_text import Prose, is_listing, last_lines, section_prose
+from sage.documents.plain_text import Prose, ending_keys, footers_in, is_listing, section_prose
 from sage.search.analysis import Analyzer, content_words
 from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument, pack_record
 from sage.search.postings import Positions, Row
@@ -30,13 +29,13 @@ def describe(
     entries: list[SectionEntry] = []
     rows: list[Row] = []
     costs = ReadingCosts(document, count_tokens)
-    endings = {line for line in last_lines(document.body) if line_key(line) in footers}
+    endings = footers_in(document.body, footers)
     searched = document.body[: searched_length(document.body)]
     for ordinal, section in enumerate(document.sections):
         source = searched[section.start : section.end]
         if not source.strip() or is_listing(section.heading, source, section.level):
             continue
-        prose = section_prose(source, section.level, frozenset(endings))
+        prose = section_prose(source, section.level, endings)
         row = _section_row(section, prose, analyzer)
         if row.length:
             rows.append(row)
@@ -74,7 +73,7 @@ def describe(
         is_index=document.is_index,
         title_length=lengths["title"],
         path_length=lengths["path"],
-        last_lines=ending(document),
+        last_lines=ending_keys(document.body),
         section_total=len(document.sections),
         tokens=costs.whole,
         length=sum(section.length for section in entries),
@@ -87,16 +86,6 @@ def _heading(section: Section) -> Heading:
     return Heading(
         section.heading, section.level, section.anchor, section.start_line, section.start
     )
-
-
-def ending(document: Document) -> tuple[str, ...]:
-    """The keys of a document's last lines."""
-    return tuple(map(line_key, last_lines(document.body)))
-
-
-def line_key(line: str) -> str:
-    """A short name for a line, the same in every process."""
-    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
 class ReadingCosts:

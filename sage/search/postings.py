@@ -175,10 +175,11 @@ SEPARATOR = "\0"
 """Between a stem and a form in a key; it is no letter, so it is in neither."""
 _NARROW_ROWS = 65_536
 """A segment of so many rows numbers them in two bytes."""
-_LISTS = [mask.bit_count() for mask in range(256)]
+_LISTS = bytes(mask.bit_count() for mask in range(256))
+"""How many lists of postings a term has, by its mask."""
 
 
-class Term(NamedTuple):
+class SegmentTerm(NamedTuple):
     """A written form in a segment."""
 
     form: str
@@ -221,23 +222,25 @@ class SegmentData:
         """What of it lies in memory."""
         return sum(part.size for part in self.parts.values() if isinstance(part, MemoryPart))
 
-    def terms(self, stem: str) -> list[Term]:
+    def terms(self, stem: str) -> list[SegmentTerm]:
         """The forms of a stem."""
         start = (stem + SEPARATOR).encode("utf-8", "surrogatepass")
         at = bisect_left(range(len(self._masks)), start, key=self._key)
-        found: list[Term] = []
+        found: list[SegmentTerm] = []
         while at < len(self._masks) and (key := self._key(at)).startswith(start):
-            found.append(Term(_form(key[len(start) :]), self._masks[at], self._first_lists[at]))
+            found.append(
+                SegmentTerm(_form(key[len(start) :]), self._masks[at], self._first_lists[at])
+            )
             at += 1
         return found
 
-    def all_terms(self) -> Iterator[Term]:
+    def all_terms(self) -> Iterator[SegmentTerm]:
         """Every form, in the order of stems."""
         for at, mask in enumerate(self._masks):
             _, _, form = self._key(at).partition(SEPARATOR.encode())
-            yield Term(_form(form), mask, self._first_lists[at])
+            yield SegmentTerm(_form(form), mask, self._first_lists[at])
 
-    def postings(self, term: Term, field: str) -> Postings | None:
+    def postings(self, term: SegmentTerm, field: str) -> Postings | None:
         """Where a form occurs in a field; None when it does not."""
         bit = BITS[field]
         if not term.mask & bit:
@@ -279,7 +282,7 @@ class SegmentData:
         width = 2 if self._row_type == "H" else 4
         fits = (
             len(self._masks) == len(self._key_ends) == len(self._first_lists)
-            and len(self._row_ends) == len(self._place_ends) == sum(_LISTS[m] for m in self._masks)
+            and len(self._row_ends) == len(self._place_ends) == sum(self._masks.translate(_LISTS))
             and len(self._record_ends) == len(self.lengths)
             and _are_ends(self._key_ends, sizes["keys"])
             and _are_ends(self._row_ends, sizes["counts"])

@@ -2,12 +2,12 @@
 
 Analysis, the meaning of a query, scores, verdicts, permissions and cleaning are ours and stand
 above it: an engine brings itself to documents (`Engine.update`), finds candidates for an analysed
-query inside a filter and loads what it keeps (`query.Reader`), knows words and their frequencies
-(`vocabulary.Words`, `ranking.Counts`), says whether it is ready, and closes.
+query inside a filter and loads what it keeps (`query.IndexReader`), knows words and their
+frequencies (`vocabulary.Words`, `ranking.Counts`), says whether it is ready, and closes.
 `sage.cluster.conformance` tries all of it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sage.deadline import Deadline
@@ -15,11 +15,10 @@ from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
-from sage.search.found import Found
-from sage.search.query import NO_FILTERS, Filters
+from sage.search.found import Found, SearchOptions
+from sage.search.index_file import UntrustedIndex
 from sage.search.searcher import RankedSections, Searcher
 from sage.search.update import LookUp, Progress
-from sage.values import RELEVANCE
 
 
 class Snapshot(Protocol):
@@ -35,21 +34,15 @@ class Snapshot(Protocol):
     def meaning(self) -> int:
         """Another number whenever meaning may answer otherwise; 0 without any."""
 
-    def search(
-        self,
-        text: str,
-        *,
-        limit: int,
-        offset: int = 0,
-        sort: str = RELEVANCE,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
-        deadline: Deadline,
-    ) -> Found:
+    def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
         """The best documents for a query."""
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text."""
+
+    @property
+    def distrust(self) -> Callable[[UntrustedIndex], None]:
+        """Told when what is kept turns out to be damaged while it is read."""
 
     def page(self, path: str, deadline: Deadline) -> Page | None:
         """A page as it was indexed; None when it is there no longer, or no longer as it was."""

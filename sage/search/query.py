@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
 from sage.documents.front_matter import STATUSES, TYPES
-from sage.errors import InvalidInput, did_you_mean
+from sage.errors import did_you_mean
 from sage.search.analysis import (
     Analyzer,
     Word,
@@ -29,7 +29,7 @@ from sage.search.catalog import DocumentEntry
 from sage.search.postings import FIELDS, Postings
 from sage.search.ranking import Ranker
 from sage.search.vocabulary import Concept, Interpreter
-from sage.values import SEARCH_ORDERS
+from sage.values import SEARCH_ORDERS, as_known, one_of
 
 MAX_CHARACTERS = 20_000
 MAX_WORDS = 150
@@ -72,8 +72,8 @@ def checked_filters(
     """
     return Filters(
         tag=frozenset(tags),
-        type=frozenset(_one_of("types", one, TYPES) for one in types),
-        status=frozenset((_one_of("status", status, STATUSES),) if status else ()),
+        type=frozenset(one_of("types", one, TYPES) for one in types),
+        status=frozenset((one_of("status", status, STATUSES),) if status else ()),
         source=frozenset((source,) if source else ()),
     )
 
@@ -84,20 +84,7 @@ def checked_sort(sort: str | None) -> str | None:
     Raises:
         InvalidInput: there is no such order.
     """
-    return _one_of("sort", sort, SEARCH_ORDERS) if sort else None
-
-
-def _one_of(name: str, value: str, known: Collection[str]) -> str:
-    wanted = _plain(value)
-    if wanted not in known:
-        close = did_you_mean(wanted, known)
-        raise InvalidInput(f"{name}: there is no {value[:60]!r}; use {', '.join(known)}{close}")
-    return wanted
-
-
-def _plain(value: str) -> str:
-    """A type or a status as it is known: `Bug fix` is `bug_fix`."""
-    return re.sub(r"[-\s]+", "_", value.strip().casefold())
+    return one_of("sort", sort, SEARCH_ORDERS) if sort else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +121,7 @@ class FilterValues:
         }
         wanted = value.strip('"').strip().casefold()
         if name in ("type", "status"):
-            wanted = _plain(wanted)
+            wanted = as_known(wanted)
         return next((known for known in allowed[name] if known.casefold() == wanted), None)
 
 
@@ -277,7 +264,7 @@ class Wanted:
         return frozenset((*of_concepts, *others, *self.compared))
 
 
-class Reader(Protocol):
+class IndexReader(Protocol):
     """One generation of an index, as one search reads it."""
 
     def gather(self, wanted: Wanted) -> int | None:

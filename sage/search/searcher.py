@@ -1,4 +1,4 @@
-"""Searches one generation of the index: what a query means there, what was found, and reasons.
+"""Searches one generation of the index: what a query means there, and what was found.
 
 Which documents a query allows is the document filter's, which of them are best the ranking's, how
 much of them an answer shows the answering's.
@@ -15,8 +15,7 @@ from sage.documents.files import Stamp
 from sage.search import query
 from sage.search.analysis import Analyzer, Word, language_of, marks_of
 from sage.search.catalog import StoredDocument, page_of, unpack_record
-from sage.search.explain import Explanation, explain
-from sage.search.found import Found, FoundSection, Highlights, Window, owners_of
+from sage.search.found import Found, FoundSections, Highlights, SearchOptions
 from sage.search.fusion import Fused, Meaning, fuse
 from sage.search.index_file import DAMAGED, UntrustedIndex
 from sage.search.query import (
@@ -26,8 +25,8 @@ from sage.search.query import (
     DocumentFilter,
     Filters,
     FilterValues,
+    IndexReader,
     Query,
-    Reader,
     Wanted,
     holding_phrase,
 )
@@ -36,7 +35,7 @@ from sage.search.scoring import rarity, shown_score
 from sage.search.spelling import RealWords
 from sage.search.verdict import gather_evidence, is_about_something, judge
 from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
-from sage.values import DATE, RELEVANCE
+from sage.values import RELEVANCE
 
 NO_WORDS = "the query holds no word to search for"
 _MOST_RANKED = 1_000
@@ -49,12 +48,10 @@ _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
 _MAX_DOCUMENTS = 50
 """Documents kept unpacked: the results of one search."""
-_SPARE = 20
+SPARE = 20
 """Documents that are ranked beyond the limit, to take the places of copies."""
 _LEAST_MARKS = 3
 """Words of a language that are somewhere when a page is written in it."""
-_SECOND_SECTIONS = 1
-"""The first so many documents may show a second section."""
 
 
 class RankedSection(NamedTuple):
@@ -66,6 +63,8 @@ class RankedSection(NamedTuple):
     score: float
     held: float = 1.0
     """How much of what was asked it holds itself, by rarity; a score also counts its page's."""
+    by_meaning: bool = False
+    """Whether no word of the text led to its page."""
 
 
 class RankedSections(NamedTuple):
@@ -100,7 +99,7 @@ class Searcher:
     def __init__(
         self,
         ranker: Ranker,
-        reader: Reader,
+        reader: IndexReader,
         vocabulary: Words,
         synonyms: Mapping[str, Sequence[str]],
         layers: Collection[str],
@@ -108,7 +107,7 @@ class Searcher:
         meaning: Meaning | None = None,
     ) -> None:
         self.ranker = ranker
-        self._meaning = meaning
+        self.meaning = meaning
         self._english = english
         self.catalog = ranker.catalog
         self._reader = reader
@@ -118,19 +117,15 @@ class Searcher:
         self._documents: dict[int, StoredDocument] = {}
         self._written_in: dict[str, bool] = {}
         self._interpreter = Interpreter(
-            vocabulary, ranker.frequency, synonyms, english.is_real, self._stand_together
+            vocabulary, ranker.frequency, synonyms, english, self._stand_together
         )
         self._filter = DocumentFilter(ranker, self._interpreter, layers)
+        self._found = FoundSections(ranker, self.document)
 
     def search(
         self,
         text: str,
-        *,
-        limit: int,
-        offset: int = 0,
-        sort: str = RELEVANCE,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
+        options: SearchOptions,
         deadline: Deadline,
         current: Mapping[str, Stamp] | None = None,
     ) -> Found:
@@ -139,14 +134,13 @@ class Searcher:
         A text without words lists what the filters leave. With `current`, only documents that
         still are as they were indexed.
         """
-        window = Window(limit, offset, sort)
-        asked = self.interpret(text, layers, deadline, filters)
+        asked = self.interpret(text, options.layers, deadline, options.filters)
         if current is not None:
             asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
-        is_list = not text.strip() or any(asked.query.filters) or any(filters)
+        is_list = not text.strip() or any(asked.query.filters) or any(options.filters)
         if is_list and not asked.concepts and not asked.missing:
-            return self._listed(asked, window)
-        fused = self._fused(text, asked, min(window.end, _MOST_RANKED) + _SPARE, deadline)
+            return self._listed(asked, options)
+        fused = self.fused(text, asked, min(options.end, _MOST_RANKED) + SPARE, deadline)
         ranking = fused.ranking
         alone = {slot for slot, part in fused.parts.items() if part.is_alone}
         found = Found(
@@ -156,32 +150,28 @@ class Searcher:
             asked.missing[:_SHOWN_MISSING],
             self._note(text, asked, fused),
             ranking.complete,
-            paged=window.is_part,
-            offset=window.offset,
+            paged=options.is_part,
+            offset=options.offset,
         )
-        if window.sort != RELEVANCE:
-            return self._sorted(found, asked, window, deadline)
-        sections = self._sections(asked, ranking.best, window.end + 1, alone)
-        if self._meaning is not None:
-            self._meaning.use([section.path for section in reversed(sections)])
-        if window.offset and window.end > _MOST_RANKED:
+        if options.sort != RELEVANCE:
+            return self._sorted(found, asked, options, deadline)
+        highlights = self._found.highlights(asked.concepts)
+        sections = self._found.best(
+            ranking.best, highlights, asked.possible, options.end + 1, alone
+        )
+        if self.meaning is not None:
+            self.meaning.use([section.path for section in reversed(sections)])
+        if options.offset and options.end > _MOST_RANKED:
             found = replace(found, note="; ".join(filter(None, (found.note, BEYOND))))
         return replace(
-            found, sections=sections[window.offset : window.end], more=len(sections) > window.end
+            found, sections=sections[options.offset : options.end], more=len(sections) > options.end
         )
 
-    def rank_sections(
-        self,
-        text: str,
-        *,
-        limit: int,
-        layers: Collection[str] | None = None,
-        deadline: Deadline,
-    ) -> RankedSections:
+    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text, several of one document."""
-        asked = self.interpret(text, layers, deadline)
+        asked = self.interpret(text, None, deadline)
         documents = max(1, limit // _SECTIONS_OF_ONE)
-        fused = self._fused(text, asked, documents, deadline)
+        fused = self.fused(text, asked, documents, deadline)
         strengths = [
             (strength, ranked.slot, place)
             for ranked in fused.ranking.best
@@ -195,59 +185,11 @@ class Searcher:
                 self.document(slot).sections[place].ordinal,
                 shown_score(strength, asked.possible),
                 self._held(asked, slot, place, fused),
+                slot in fused.parts and fused.parts[slot].is_alone,
             )
             for strength, slot, place in strengths[:limit]
         ]
         return RankedSections(sections, fused.is_about_it)
-
-    def explain(
-        self,
-        text: str,
-        *,
-        limit: int,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
-        deadline: Deadline,
-    ) -> list[Explanation]:
-        """Why the results of a query rank as they do, in the same order."""
-        asked = self.interpret(text, layers, deadline, filters)
-        fused = self._fused(text, asked, limit + _SPARE, deadline)
-        best = fused.ranking.best[:limit]
-        return [self._explained(asked, fused, *one) for one in enumerate(best, 1)]
-
-    def explain_page(
-        self,
-        text: str,
-        path: str,
-        *,
-        layers: Collection[str] | None = None,
-        filters: Filters = NO_FILTERS,
-        deadline: Deadline,
-    ) -> Explanation | None:
-        """Why one document is where it is among all results; None when it is not indexed."""
-        slots = self.catalog.slots
-        slot = next((slot for slot, entry in enumerate(slots) if entry.path == path), None)
-        if slot is None:
-            return None
-        asked = self.interpret(text, layers, deadline, filters)
-        fused = self._fused(text, asked, len(slots), deadline)
-        found = enumerate(fused.ranking.best, 1)
-        nowhere = (0, Ranked(slot, 0.0, -1, 0.0, 0.0))
-        here = next((one for one in found if one[1].slot == slot), nowhere)
-        return self._explained(asked, fused, *here)
-
-    def _explained(
-        self, asked: InterpretedQuery, fused: Fused, place: int, ranked: Ranked
-    ) -> Explanation:
-        return explain(
-            self.ranker,
-            ranked,
-            asked.concepts,
-            self._heading(ranked),
-            shown_score(ranked.strength, asked.possible) if place else 0.0,
-            fused.parts.get(ranked.slot),
-            place,
-        )
 
     def interpret(
         self,
@@ -308,7 +250,7 @@ class Searcher:
         ranking = ranker.rank(asked.concepts, asked.allowed, limit, deadline, self.document)
         return ranking if asked.total is None else ranking._replace(total=asked.total)
 
-    def _fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
+    def fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
         """The best documents by words and, where it is known, by meaning."""
         ranking = self._rank(asked, limit, deadline)
         evidence = gather_evidence(
@@ -320,9 +262,9 @@ class Searcher:
             self._english.place,
         )
         words = Fused(ranking, judge(evidence), {}, is_about_something(evidence))
-        if self._meaning is None or not asked.possible:
+        if self.meaning is None or not asked.possible:
             return words
-        similarities = self._meaning.compare(text, self.catalog)
+        similarities = self.meaning.compare(text, self.catalog)
         if similarities is None:
             return words
         return fuse(
@@ -406,20 +348,20 @@ class Searcher:
             and (allowed is None or allowed(slot))
         )
 
-    def _listed(self, asked: InterpretedQuery, window: Window) -> Found:
+    def _listed(self, asked: InterpretedQuery, options: SearchOptions) -> Found:
         """All documents that pass the filters, when there is nothing else to rank by."""
         slots = [
             slot
             for slot in range(len(self.catalog.slots))
             if asked.allowed is None or asked.allowed(slot)
         ]
-        self._sort(slots, window.sort)
+        self._found.sort(slots, options.sort)
         nothing = Highlights({}, ())
         sections = [
-            self._section(
+            self._found.one(
                 slot, 0 if self.catalog.slots[slot].indexed_sections else -1, 1.0, nothing
             )
-            for slot in slots[window.offset : window.end]
+            for slot in slots[options.offset : options.end]
         ]
         return Found(
             sections,
@@ -427,90 +369,29 @@ class Searcher:
             "yes" if slots else "no",
             note="; ".join(asked.notes),
             paged=True,
-            offset=window.offset,
-            more=len(slots) > window.end,
+            offset=options.offset,
+            more=len(slots) > options.end,
         )
 
     def _sorted(
-        self, found: Found, asked: InterpretedQuery, window: Window, deadline: Deadline
+        self, found: Found, asked: InterpretedQuery, options: SearchOptions, deadline: Deadline
     ) -> Found:
         """Every document that matches, by date or path, each by its best section."""
         slots = list(self.ranker.matching(asked.concepts, asked.allowed))
-        self._sort(slots, window.sort)
-        wanted = {slot: place for place, slot in enumerate(slots[window.offset : window.end])}
+        self._found.sort(slots, options.sort)
+        wanted = {slot: place for place, slot in enumerate(slots[options.offset : options.end])}
         asked = replace(asked, allowed=wanted.__contains__)
         best = sorted(
             self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
         )
-        highlights = self._highlights(asked)
+        highlights = self._found.highlights(asked.concepts)
         sections = [
-            self._section(
+            self._found.one(
                 one.slot, one.section, shown_score(one.strength, asked.possible), highlights
             )
             for one in best
         ]
-        return replace(found, sections=sections, more=len(slots) > window.end)
-
-    def _sort(self, slots: list[int], sort: str) -> None:
-        """By path, and by date with the newest first."""
-        entries = self.catalog.slots
-        slots.sort(key=lambda slot: entries[slot].path)
-        if sort == DATE:
-            slots.sort(key=lambda slot: entries[slot].updated, reverse=True)
-
-    def _heading(self, ranked: Ranked) -> str:
-        sections = self.document(ranked.slot).sections
-        return sections[ranked.section].heading if ranked.section >= 0 else ""
-
-    def _sections(
-        self,
-        asked: InterpretedQuery,
-        ranked: Sequence[Ranked],
-        limit: int,
-        alone: Collection[int] = (),
-    ) -> list[FoundSection]:
-        """The best sections in order: a page's second one after its first, copies as one."""
-        highlights = self._highlights(asked)
-        found: list[FoundSection] = []
-        for place, one in enumerate(self._in_force(ranked)):
-            score = shown_score(one.strength, asked.possible)
-            section = self._section(one.slot, one.section, score, highlights)
-            section.by_meaning = one.slot in alone
-            same = next((other for other in found if other.says_the_same(section)), None)
-            if same is not None:
-                same.copies += 1
-                continue
-            found.append(section)
-            if one.second >= 0 and place < _SECOND_SECTIONS:
-                found.append(self._section(one.slot, one.second, score, highlights))
-            if len(found) >= limit:
-                break
-        return found[:limit]
-
-    def _highlights(self, asked: InterpretedQuery) -> Highlights:
-        return Highlights(
-            owners_of([[form for form, _ in concept.forms] for concept in asked.concepts]),
-            [self.ranker.matches(concept).rarity for concept in asked.concepts],
-        )
-
-    def _section(self, slot: int, place: int, score: float, highlights: Highlights) -> FoundSection:
-        stored = self.document(slot)
-        section = stored.sections[place] if place >= 0 else None
-        successor = self.catalog.successors.get(slot)
-        replaced_by = self.catalog.slots[successor].topic if successor is not None else ""
-        entry = self.catalog.slots[slot]
-        return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
-
-    def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
-        """The ranked documents, each page that was replaced behind the one that replaces it."""
-        order = list(ranked)
-        for one in ranked:
-            slots = [other.slot for other in order]
-            here, successor = slots.index(one.slot), self.catalog.successors.get(one.slot)
-            if successor in slots[here:]:
-                newer = order.pop(slots.index(successor))
-                order.insert(here, newer._replace(strength=order[here].strength))
-        return order
+        return replace(found, sections=sections, more=len(slots) > options.end)
 
     def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
@@ -527,7 +408,7 @@ class Searcher:
 
     def _language_of_no_page(self, text: str) -> str:
         """The language of a question, where no page is written in it and that matters."""
-        if self._meaning is not None and self._meaning.is_multilingual:
+        if self.meaning is not None and self.meaning.is_multilingual:
             return ""
         language = language_of(text)
         if language and language not in self._written_in:

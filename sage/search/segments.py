@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sage.search.postings import FIELDS, Pool, Postings, Row, SegmentData, Term, build
+from sage.search.postings import FIELDS, Pool, Postings, Row, SegmentData, SegmentTerm, build
 
 with warnings.catch_warnings():
     # 2.7.4 holds escapes in plain strings that newer Pythons warn about when they compile it.
@@ -204,7 +204,7 @@ class PostingReader:
         self._bases = [leaf.base for leaf in leaves]
         self._stem = stem
         self._lock = threading.Lock()
-        self._terms: dict[str, tuple[Mapping[str, Term], ...]] = {}
+        self._terms: dict[str, tuple[Mapping[str, SegmentTerm], ...]] = {}
         self._postings: dict[tuple[str, str], list[tuple[int, Postings]]] = {}
         self._bytes = 0
 
@@ -268,7 +268,7 @@ class PostingReader:
                 found.append((leaf.base, postings))
         return found
 
-    def _found(self, stem: str) -> tuple[Mapping[str, Term], ...]:
+    def _found(self, stem: str) -> tuple[Mapping[str, SegmentTerm], ...]:
         """For each segment the forms of a stem."""
         found = self._terms.get(stem)
         if found is None:

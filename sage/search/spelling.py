@@ -2,27 +2,55 @@
 
 What is a word of its own is never taken for a misspelling of another. The evidence for that is the
 tokenizer's vocabulary: the words that people write most, with the endings and beginnings that
-others have.
+others have. Of the rest it is weighed how like a word it is, and how like a slip of the fingers.
 """
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
+from importlib import resources
 from itertools import groupby, pairwise
+from typing import Protocol
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LAST = "\U0010ffff"
 _VOWELS = frozenset("aeiouy")
-_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", "qaz", "wsx", "edc", "rfv", "tgb", "yhn", "ujm")
-_NEIGHBOURS = frozenset(frozenset(pair) for row in _ROWS for pair in pairwise(row))
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_BELOW = [
+    pair
+    for row, below in pairwise(_ROWS)
+    for pair in (*zip(row, below, strict=False), *zip(row[1:], below, strict=False))
+]
+_BESIDE = [pair for row in _ROWS for pair in pairwise(row)]
+_NEIGHBOURS = frozenset(map(frozenset, [*_BESIDE, *_BELOW]))
 """Letters side by side on a keyboard."""
-_USUAL = 3
-_SURELY_LONG = 11
-LONG, VERY_LONG = 7, 9
-"""From these lengths on the first letter may be wrong, and two letters."""
+VERY_LONG = 9
+"""From this length on two letters may be wrong."""
 MIN_HALF = 3
 SUGGESTED = 5
+
+_OF_SLIP = {
+    "swapped": 2.3,
+    "doubled": 1.8,
+    "dropped": 0.8,
+    "dropped vowel": 1.2,
+    "dropped double": 3.6,
+    "vowel": 0.5,
+    "neighbour": 0.3,
+    "added": -1.4,
+    "other": -2.1,
+    "two": -4.3,
+}
+_START = -11.6
+_OF_FIRST, _OF_FIRST_ADDED = -1.3, -3.5
+_OF_LENGTH, _MOST_LENGTH = 0.6, 12
+_OF_PIECES, _MOST_PIECES = 0.8, 4
+_OF_SURPRISE = 0.27
+_OF_FREQUENCY = 0.2
+_OF_REAL = 2.1
+_UNSEEN, _LETTERS = 5.0, 27
 
 Frequency = Callable[[str], int]
 """In how many documents a form occurs now. Forms may have gone; those are never suggested."""
@@ -41,46 +69,18 @@ class Spelling:
     def __contains__(self, form: str) -> bool:
         return form in self._forms
 
-    def correction(self, form: str, letters: int, frequency: Frequency) -> str | None:
-        """The best form that occurs one slip off, or two in a long word."""
-        if letters == 1:
-            # Every letter is one off a single one: `1` is no misspelt `a`.
-            near = self._one_off(form) if len(form) > 1 else set()
-            near = {word for word in near if self._is_slip(form, word)}
-        else:
-            near = self._two_off(form) if len(form) >= VERY_LONG else set()
-            near = {word for word in near if _sounds_alike(form, word)}
-        occurring = [word for word in near if frequency(word)]
-        return min(occurring, key=lambda word: _unlikeness(form, word, frequency), default=None)
-
-    def _is_slip(self, form: str, word: str) -> bool:
-        """Whether fingers make the one of the other: two words of a language differ otherwise."""
-        if not form.isascii() or form == word:
-            return form != word
-        at = next((n for n in range(min(len(form), len(word))) if form[n] != word[n]), len(word))
-        if len(form) > len(word):
-            # A letter before or behind a word makes another name of it: ulimit, journald.
-            return 0 < at < len(word) or form[at] == form[at - 1]
-        if len(form) < len(word):
-            return at > 0 or len(form) >= LONG
-        pair = frozenset((form[at], word[at]))
-        if form[at + 1 :] != word[at + 1 :] or (at and pair <= _VOWELS):
-            return True
-        # buildx and codex are no slips either.
-        return 0 < at < len(form) - 1 and (pair in _NEIGHBOURS or self._is_odd(form, at))
-
-    def _is_odd(self, form: str, at: int) -> bool:
-        """Whether a word is long, or its letters around a place stand together in few others."""
-        around = (form[here : here + 3] for here in range(max(0, at - 2), at + 1))
-        return len(form) >= _SURELY_LONG or any(
-            len(three) == 3 and three not in self._triples for three in around
-        )
-
-    @cached_property
-    def _triples(self) -> frozenset[str]:
-        """Three letters in a row that stand so in several words."""
-        counts = Counter(word[at : at + 3] for word in self._ordered for at in range(len(word) - 2))
-        return frozenset(triple for triple, count in counts.items() if count >= _USUAL)
+    def correction(self, form: str, frequency: Frequency, english: "RealWords") -> str | None:
+        """The form that was probably meant: one slip off, or two in a long word; None if none."""
+        # Every letter is one off a single one: `1` is no misspelt `a`.
+        near = self._one_off(form) if len(form) > 1 else set()
+        if not near and len(form) >= VERY_LONG:
+            near = {word for word in self._two_off(form) if _sounds_alike(form, word)}
+        occurring = [(word, frequency(word)) for word in near]
+        weighed = [
+            (_likelihood(form, word, count, english), word) for word, count in occurring if count
+        ]
+        best = max(weighed, default=(0.0, None))
+        return best[1] if best[0] > 0 else None
 
     def split(self, form: str, frequency: Frequency) -> tuple[str, str] | None:
         """Two words that are written together in a form."""
@@ -186,6 +186,20 @@ def distance(one: str, other: str, most: int) -> int:
 PlaceOf = Callable[[str], int | None]
 """Where a word stands in a vocabulary, the commonest first; None when it does not hold it whole."""
 
+
+class Lexicon(Protocol):
+    """A vocabulary of the pieces that people's texts are made of."""
+
+    def place(self, word: str, /) -> int | None:
+        """Where a word stands, the commonest first; None when it is not held as a whole."""
+
+    def count(self, text: str, /) -> int:
+        """The number of pieces of a text."""
+
+    def words(self) -> Iterable[str]:
+        """What is held as a whole, in small letters."""
+
+
 _ENDINGS = (
     ("ies", "y"), ("ied", "y"), ("ying", "y"), ("ier", "y"), ("iest", "y"), ("ily", "y"),
     ("iness", "y"), ("ility", "le"), ("bility", "ble"), ("ably", "able"), ("ibly", "ible"),
@@ -203,6 +217,8 @@ _ENDINGS = (
     ("wise", ""), ("like", ""), ("y", ""), ("y", "e"), ("th", ""),
 )  # fmt: skip
 _BEGINNINGS = ("un", "non", "re", "pre", "over", "under", "mis", "sub", "multi")
+_ALONE = ("s", "y")
+"""Endings that no word has behind the same letter."""
 _DOUBLING = ("ing", "ings", "ed", "er", "ers", "est", "y")
 _LEAST_STEM = 4
 _LEAST_REST = 5
@@ -231,12 +247,31 @@ _MISSPELT = frozenset(_MISSPELT_WORDS.split())
 class RealWords:
     """Knows words by one vocabulary; remembers what it was asked."""
 
-    def __init__(self, place_of: PlaceOf) -> None:
-        self.place = place_of
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.place: PlaceOf = lexicon.place
+        self._lexicon = lexicon
         self.is_real = lru_cache(maxsize=10_000)(self._is_real)
 
+    def pieces(self, form: str) -> int:
+        """Of how many pieces of the vocabulary a word is made: a misspelling breaks them."""
+        return self._lexicon.count(f" {form}")
+
+    def surprise(self, form: str) -> float:
+        """How seldom letters follow each other so in words."""
+        return self._letters.surprise(form)
+
+    @cached_property
+    def _letters(self) -> "_Letters":
+        return _Letters(self._lexicon.words())
+
+    @cached_property
+    def _everyday(self) -> frozenset[str]:
+        """Everyday words that the vocabulary holds only in pieces."""
+        words = resources.files("sage").joinpath("data", "everyday_words.txt").read_bytes()
+        return frozenset(words.decode().split())
+
     def _holds(self, form: str) -> bool:
-        return self.place(form) is not None
+        return self.place(form) is not None or form in self._everyday
 
     def _is_real(self, form: str) -> bool:
         if form in _MISSPELT:
@@ -251,12 +286,74 @@ class RealWords:
         )
 
 
+class _Letters:
+    """How letters follow each other in words: a blank is where a word begins and ends."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        text = "  ".join(("", *words, ""))
+        self._one = Counter(text)
+        self._two = Counter(map("".join, pairwise(text)))
+        self._three = Counter(map("".join, zip(text, text[1:], text[2:], strict=False)))
+
+    def surprise(self, word: str) -> float:
+        """The negative logarithm of the chance of a word."""
+        text = f"  {word} "
+        chances = (self._chance(text[at - 2 : at], text[at]) for at in range(2, len(text)))
+        return -sum(map(math.log, chances))
+
+    def _chance(self, before: str, letter: str) -> float:
+        after_one = (self._two[before[1] + letter] + _UNSEEN / _LETTERS) / (
+            self._one[before[1]] + _UNSEEN
+        )
+        return (self._three[before + letter] + _UNSEEN * after_one) / (self._two[before] + _UNSEEN)
+
+
+def _likelihood(form: str, word: str, frequency: int, english: RealWords) -> float:
+    """How likely it is that a form which is no known word is a slip for a word, above zero.
+
+    The logarithm of the odds. The weights were fitted to real words that a base does not hold and
+    to misspellings of those that it holds, and zero was put where hardly any of the former are
+    above it: see docs/search.md.
+    """
+    slip, at = _slip(form, word)
+    return (
+        _START
+        + _OF_SLIP[slip]
+        + (_OF_FIRST + _OF_FIRST_ADDED * (slip == "added")) * (at == 0)
+        + _OF_LENGTH * min(len(form), _MOST_LENGTH)
+        + _OF_PIECES * min(english.pieces(form), _MOST_PIECES)
+        + _OF_SURPRISE * english.surprise(form)
+        + _OF_FREQUENCY * math.log(frequency)
+        + _OF_REAL * english.is_real(word)
+    )
+
+
+def _slip(form: str, word: str) -> tuple[str, int]:
+    """What the fingers did to a word, and where."""
+    shorter = min(len(form), len(word))
+    at = next((n for n in range(shorter) if form[n] != word[n]), shorter)
+    if form[at + 1 :] == word[at:]:
+        return "doubled" if at and form[at] == form[at - 1] else "added", at
+    if form[at:] == word[at + 1 :]:
+        if at and word[at] == word[at - 1]:
+            return "dropped double", at
+        return "dropped vowel" if word[at] in _VOWELS else "dropped", at
+    if form[at + 1 :] == word[at + 1 :]:
+        pair = frozenset((form[at], word[at]))
+        return "vowel" if pair <= _VOWELS else "neighbour" if pair in _NEIGHBOURS else "other", at
+    if form[at + 2 :] == word[at + 2 :] and form[at : at + 2] == word[at : at + 2][::-1]:
+        return "swapped", at
+    return "two", at
+
+
 def _stems(form: str) -> Iterator[str]:
     """What a word may be without its ending."""
     for ending, instead in _ENDINGS:
         stem = form.removesuffix(ending) + instead
         if not form.endswith(ending) or len(stem) < _LEAST_STEM:
             continue
+        if ending in _ALONE and stem[-1] == ending:
+            continue  # timess, propertyy
         vowel = ending[0] in "aeiouy"
         if instead or not vowel or stem[-1] != "e" or stem[-2] == "e":
             yield stem

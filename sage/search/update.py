@@ -10,11 +10,11 @@ from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
-from sage.documents.plain_text import find_footers
+from sage.documents.plain_text import ending_keys, find_footers
 from sage.errors import TimeoutExceeded
 from sage.search.analysis import Analyzer
 from sage.search.index import Index
-from sage.search.indexing import CountTokens, Described, describe, ending
+from sage.search.indexing import CountTokens, Described, describe
 
 LookUp = Callable[[SourceFile], Loaded]
 Progress = Callable[[int, int], None]
@@ -179,4 +179,4 @@ class IndexUpdate:
             if path not in self.gone:
                 yield entry.last_lines
         for document, _ in self.documents.values():
-            yield ending(document)
+            yield ending_keys(document.body)

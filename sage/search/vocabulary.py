@@ -8,13 +8,13 @@ synonyms, corrections, compounds. What a match of a concept is worth is the rank
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple, Protocol
 
 from sage.search.analysis import JOIN, STOP_WORDS, Word, pairs
 from sage.search.postings import BITS
 from sage.search.segments import EnglishStemmer, PostingReader
-from sage.search.spelling import Spelling
+from sage.search.spelling import RealWords, Spelling
 
 _MAX_STEMS = 100_000
 _SHORT_DOUBLE = re.compile(r"([aeiou]([bdfgnr])\2)(?:ed|ing)")
@@ -80,6 +80,7 @@ def shared_stemmer() -> Stemmer:
     return Stemmer()
 
 
+@lru_cache(maxsize=_MAX_STEMS)
 def stem_of(form: str) -> str:
     """What the forms of one word share; a joined form is one of them."""
     return shared_stemmer().stem(form.removesuffix(JOIN))
@@ -273,13 +274,13 @@ class Interpreter:
         vocabulary: Words,
         frequency: Callable[[str], int],
         synonyms: Mapping[str, Sequence[str]],
-        is_word: Callable[[str], bool],
+        english: RealWords,
         stand_together: Callable[[Sequence[str]], bool],
     ) -> None:
         self._vocabulary = vocabulary
         self._frequency = frequency
         self._synonyms = synonyms
-        self._is_word = is_word
+        self._english = english
         self._stand_together = stand_together
 
     def understand(self, words: Sequence[Word], joined: Sequence[str] = ()) -> Understanding:
@@ -376,13 +377,10 @@ class Interpreter:
     def _better(self, form: str) -> tuple[str, ...]:
         """What was meant by what is no word; nothing by a word that is only not here."""
         spelling = self._vocabulary.spelling
-        if self._is_word(form):
+        if self._english.is_real(form):
             return ()
         halves = spelling.split(form, self._frequency)
         if halves and self._stand_together(halves):
             return halves
-        one = spelling.correction(form, 1, self._frequency)
-        if one:
-            return (one,)
-        two = spelling.correction(form, 2, self._frequency)
-        return (two,) if two else ()
+        meant = spelling.correction(form, self._frequency, self._english)
+        return (meant,) if meant else ()

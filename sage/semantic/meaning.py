@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sage.search.catalog import Catalog
-from sage.search.fusion import Similarities
+from sage.search.fusion import Bounds, Similarities
 from sage.search.index_file import IndexFile, UntrustedIndex
 from sage.search.ranking import ReadDocument
-from sage.semantic.models import Encoder, Model, model_named
-from sage.semantic.weights import ModelUnavailable
+from sage.semantic.models import Encoder, Model, model_named, unusable_model
+from sage.semantic.weights import ModelUnavailable, NotInstalled
 from sage.settings import Settings
 from sage.values import OWN
 
 if TYPE_CHECKING:
     from sage.semantic.encoder import Matrix
+    from sage.semantic.likeness import TableLikeness
     from sage.semantic.vectors import Table
 
 logger = logging.getLogger("sage.semantic")
@@ -46,14 +47,17 @@ class MeaningState:
 class SectionMeaning:
     """What is near a text in one base. Thread-safe."""
 
-    def __init__(self, settings: Settings, model: Model) -> None:
+    def __init__(self, settings: Settings, model: Model, trouble: str = "") -> None:
+        """Args:
+        trouble: why the model cannot be used, where that is known already.
+        """
         self._settings = settings
         self._model = model
         self._loading = threading.Lock()
         self._ready: _Ready | None = None
         self._generation: tuple[Catalog, ReadDocument] | None = None
         self._thread: threading.Thread | None = None
-        self._trouble = ""
+        self._trouble = trouble
         self._is_closed = False
         self.generation = 0
 
@@ -81,6 +85,13 @@ class SectionMeaning:
         if ready is None or not len(ready.vectors):
             return None
         return ready.table(catalog).similarities(ready.vector(text), self._model.bounds)
+
+    def likeness(self, catalog: Catalog) -> "TableLikeness | None":
+        """How near they are to each other; None while that is not known."""
+        ready = self._ready
+        if ready is None or not len(ready.vectors):
+            return None
+        return ready.likeness(catalog, self._model.bounds)
 
     def follow(self, catalog: Catalog, read: ReadDocument) -> None:
         """There is another generation of the index."""
@@ -187,6 +198,7 @@ class _Ready:
         self._complain = complain
         self.embedder = Embedder(self.encoder, self.vectors, tell, self.keep)
         self._table: Table | None = None
+        self._likeness: TableLikeness | None = None
         self._kept = len(self.vectors)
         self._queries: dict[str, Matrix] = {}
 
@@ -196,6 +208,15 @@ class _Ready:
         if table is None or table.catalog is not catalog:
             table = self._table = self.vectors.table(catalog)
         return table
+
+    def likeness(self, catalog: Catalog, bounds: Bounds) -> "TableLikeness":
+        """The same, to be compared among themselves."""
+        from sage.semantic.likeness import TableLikeness
+
+        table, known = self.table(catalog), self._likeness
+        if known is None or known.table is not table:
+            known = self._likeness = TableLikeness(table, bounds)
+        return known
 
     def forget_table(self) -> None:
         """There are more vectors than before."""
@@ -232,14 +253,17 @@ def _file_of(settings: Settings, model: Model) -> IndexFile:
 
 
 def open_meaning(settings: Settings) -> SectionMeaning | None:
-    """The meaning of a base as the settings want it; None to search by words alone.
+    """The meaning of a base as the settings want it; None where the extra is not installed.
 
     Raises:
         ModelUnavailable: `search.semantic` is on and the model cannot be used.
     """
+    name = settings.search.model
     try:
-        return SectionMeaning(settings, model_named(settings.search.model))
-    except ModelUnavailable:
+        return SectionMeaning(settings, model_named(name))
+    except ModelUnavailable as error:
         if settings.search.semantic == "on":
             raise
-        return None
+        if isinstance(error, NotInstalled):
+            return None
+        return SectionMeaning(settings, unusable_model(name, error), str(error))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from sage.errors import did_you_mean
 from sage.search.fusion import Bounds
-from sage.semantic.weights import INSTALL, ModelUnavailable
+from sage.semantic.weights import INSTALL, ModelUnavailable, NotInstalled
 
 if TYPE_CHECKING:
     from sage.semantic.encoder import Matrix
@@ -63,10 +63,19 @@ def model_named(name: str) -> Model:
     return _of_folder(folder)
 
 
+def unusable_model(name: str, why: ModelUnavailable) -> Model:
+    """A model that was asked for and cannot be used: it says why whenever it is wanted."""
+
+    def load() -> Encoder:
+        raise why
+
+    return Model(name, "none", Bounds(0.0, 1.01, 1.02), False, load)
+
+
 def _check_libraries(needed: Sequence[str]) -> None:
     missing = [name for name in needed if find_spec(name) is None]
     if missing:
-        raise ModelUnavailable(f"{', '.join(missing)} cannot be imported; {INSTALL}")
+        raise NotInstalled(f"{', '.join(missing)} cannot be imported; {INSTALL}")
 
 
 # The similarities were measured: 98 % of the best ones of questions about something else lie below
@@ -82,7 +91,7 @@ def _granite() -> Model:
         return Granite()
 
     return Model(
-        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.50, 0.72, 0.84), False, load
+        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.50, 0.72, 0.84, 0.78), False, load
     )
 
 
@@ -100,7 +109,7 @@ def _multilingual() -> Model:
     return Model(
         "multilingual",
         f"multilingual-{MULTILINGUAL.sha256[:12]}-1",
-        Bounds(0.10, 0.55, 0.75),
+        Bounds(0.10, 0.55, 0.75, 0.70),
         True,
         load,
     )

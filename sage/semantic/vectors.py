@@ -6,7 +6,7 @@ keys of its sections. Numbers are int8 with one scale a vector.
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from sage.documents.files import Stamp
 from sage.search.catalog import Catalog
 from sage.search.fusion import Bounds, Near
 from sage.semantic.encoder import Matrix
+
+Rows: TypeAlias = NDArray[np.int64]
 
 _MOST = 127
 _FIRST_ROOM = 1_024
@@ -173,6 +175,30 @@ class Table:
     def place_of(self, slot: int) -> int | None:
         """Where a document stands here; None without vectors."""
         return self._places.get(slot)
+
+    def unpacked(self, rows: Rows) -> Matrix:
+        """The vectors of some rows."""
+        numbers: Matrix = self._numbers[rows].astype(np.float32)
+        return numbers * self._scales[rows][:, None]
+
+    def sums(self) -> Matrix:
+        """For each document the sum of what it says, itself and its sections."""
+        sums = np.zeros((len(self._slots), self._numbers.shape[1]), np.float32)
+        ends = [*self._starts[1:].tolist(), len(self._rows)]
+        for at, (start, end) in enumerate(zip(self._starts.tolist(), ends, strict=True)):
+            sums[at] = self.unpacked(self._rows[start:end]).sum(axis=0)
+        return sums
+
+    def sections_of(self, allowed: Callable[[int], bool]) -> list[tuple[int, int, int]]:
+        """The sections of some documents by path: slot, place in the document, and row."""
+        entries = self.catalog.slots
+        places = [at for at, slot in enumerate(self._slots) if allowed(slot)]
+        return [
+            (slot, place, int(self._rows[int(self._starts[at]) + 1 + place]))
+            for at in sorted(places, key=lambda at: entries[self._slots[at]].path)
+            for slot in (self._slots[at],)
+            for place in range(entries[slot].indexed_sections)
+        ]
 
     def slot_at(self, at: int) -> int:
         """The document at a place."""

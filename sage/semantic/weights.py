@@ -14,6 +14,10 @@ class ModelUnavailable(ConfigError):
     """A model cannot be used here; the message says why and what to do."""
 
 
+class NotInstalled(ModelUnavailable):
+    """The extra, or a part of it, is not there."""
+
+
 class Weights(NamedTuple):
     """One file of a package, as it was when we looked at it."""
 
@@ -31,7 +35,7 @@ class Weights(NamedTuple):
         try:
             path = Path(str(distribution(self.package).locate_file(self.file)))
         except PackageNotFoundError:
-            raise ModelUnavailable(f"the package {self.package} is missing; {INSTALL}") from None
+            raise NotInstalled(f"the package {self.package} is missing; {INSTALL}") from None
         if not path.is_file():
             raise ModelUnavailable(f"{self.package} has no file {self.file}; {INSTALL}")
         return path

@@ -301,20 +301,20 @@ class _Unmarked:
         return self.meta
 
 
-class _Tool(_Unmarked, FastMCPTool):
+class _UnmarkedTool(_Unmarked, FastMCPTool):
     pass
 
 
-class _Template(_Unmarked, ResourceTemplate):
+class _UnmarkedTemplate(_Unmarked, ResourceTemplate):
     pass
 
 
-class _Prompt(_Unmarked, Prompt):
+class _UnmarkedPrompt(_Unmarked, Prompt):
     pass
 
 
 def _shown_tool(tool: Tool) -> FastMCPTool:
-    return _Tool(
+    return _UnmarkedTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
@@ -355,13 +355,13 @@ def _position(cursor: str | None) -> int:
 
 
 def _shown_template(uri: str, name: str, description: str) -> ResourceTemplate:
-    return _Template(
+    return _UnmarkedTemplate(
         uri_template=uri, name=name, description=description, mime_type=MARKDOWN, parameters={}
     )
 
 
 def _shown_prompt(prompt: PromptWords) -> Prompt:
-    return _Prompt(
+    return _UnmarkedPrompt(
         name=prompt.name,
         title=prompt.title,
         description=prompt.description,

@@ -40,7 +40,8 @@ def draft_note(
         raise NotFound("no layer of the repository is served here; a note has no place to go")
     note = Note(text, type, title, tuple(files), tuple(tags), source, owner, review_by)
     draft = drafted(note, settings, date.today())  # noqa: DTZ011 - the day where it is served
-    known = known_about(note, knowledge.documents(ALL_LAYERS, deadline), deadline)
+    documents = knowledge.documents(ALL_LAYERS, deadline)
+    known = known_about(note, documents, deadline, knowledge.nearness(deadline))
     return DraftAnswer(
         id=draft.id,
         path=draft.path,

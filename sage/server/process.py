@@ -1,6 +1,7 @@
 """What a serving process sets up about itself: its environment, its memory, its open files."""
 
 import ctypes
+import gc
 import logging
 import os
 import sys
@@ -70,6 +71,15 @@ def give_back_memory() -> bool:
         return False
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim is not None and bool(trim(0))
+
+
+def set_aside() -> None:
+    """Let the garbage collector look no more at what there is now, which stays until the end.
+
+    While it looks nobody is answered: over an index of 3 MB of pages for up to a tenth of a second.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def raise_file_limit() -> None:

@@ -17,7 +17,8 @@ def related_text(knowledge: KnowledgeBase, topic: str, deadline: Deadline) -> st
     """
     documents = knowledge.documents(ALL_LAYERS, deadline)
     page = page_of(documents, topic)
-    found = Relations(documents, deadline=deadline).related(page)
+    relations = Relations(documents, deadline=deadline)
+    found = relations.related(page, nearness=knowledge.nearness(deadline))
     lines = [_line(one) for one in found] or ["No page belongs to it."]
     return "\n".join([f"# Related to {page.topic}", "", *lines, ""])
 

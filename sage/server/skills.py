@@ -16,7 +16,7 @@ from sage.documents.files import SourceFile
 from sage.documents.library import files_of
 from sage.errors import NotFound, TimeoutExceeded
 from sage.export.hosts import is_skill
-from sage.export.selection import Selection
+from sage.export.selection import ExportSelection
 from sage.export.texts import names_of, skill_name
 from sage.knowledge import KnowledgeBase
 from sage.reading import load_all
@@ -117,7 +117,7 @@ def _loaded(
 
 
 def _skill(knowledge: KnowledgeBase, names: dict[str, str], document: Document) -> PageSkill | None:
-    if not Selection().keeps(document) or not is_skill(document, _layers(knowledge.settings)):
+    if not ExportSelection().keeps(document) or not is_skill(document, _layers(knowledge.settings)):
         return None
     description = clean(" ".join(document.summary.split()))[:_MAX_DESCRIPTION].strip()
     if not description or document.topic not in names:

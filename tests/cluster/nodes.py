@@ -167,6 +167,9 @@ class Node:
             os.killpg(self.process.pid, number)
         if number == signal.SIGKILL:
             self.process.wait()
+        elif number == signal.SIGSTOP:
+            # A thread on another core goes on for a moment after the signal was sent.
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,7 @@
 """What of a document can be packed."""
 
 from sage.context.passages import passages_of
-from sage.documents.plain_text import find_footers
-from sage.search.indexing import ending
+from sage.documents.plain_text import ending_keys, find_footers
 from tests.contexts import document, prose
 
 
@@ -71,7 +70,7 @@ def test_a_footer_that_many_pages_share_is_left_out() -> None:
         document(f"practices/p{n}.md", f"# P{n}\n\n{prose(30, n)}\n\n---\n\n*The team*\n")
         for n in range(4)
     ]
-    footers = find_footers(map(ending, pages))
+    footers = find_footers(ending_keys(page.body) for page in pages)
     assert len(footers) == 1
     assert passages_of(pages[0], footers)[0].text == f"# P0\n\n{prose(30, 0)}"
     assert passages_of(document("core/a.md", "# A\n\n*The team*\n"), footers) == ()
@@ -79,7 +78,9 @@ def test_a_footer_that_many_pages_share_is_left_out() -> None:
 
 def test_the_end_of_a_fence_is_no_footer() -> None:
     pages = [document(f"practices/{n}.md", f"# {n}\n\n```\nend\n```\n") for n in range(9)]
-    assert passages_of(pages[0], find_footers(map(ending, pages)))[0].text.endswith("```")
+    assert passages_of(pages[0], find_footers(ending_keys(page.body) for page in pages))[
+        0
+    ].text.endswith("```")
 
 
 def test_an_open_fence_is_closed_at_the_end() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sage.documents.document import Document, Section, parse_document, section_topic, slug
 from sage.documents.front_matter import FrontMatter
-from sage.documents.markdown import line_starts
 from sage.documents.places import topic_of
+from sage.documents.plain_text import line_starts
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 # fmt: off

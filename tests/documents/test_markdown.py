@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from sage.documents import markdown
-from sage.documents.markdown import Block, line_starts, list_items, parse_blocks, plain_text
+from sage.documents.markdown import Block, list_items, parse_blocks, plain_text
+from sage.documents.plain_text import line_starts
 
 LINES = (
     "# a|## b|a | b|--- | ---|:-:|\\|c\\||---|===|| text|    code|- item|2. two|1. one|> quote"

@@ -6,7 +6,7 @@ from sage.documents.document import Document, parse_document
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.nearest import Named
 from sage.documents.topics import (
-    Asked,
+    AskedTopic,
     documents_titled,
     files_asked,
     files_named,
@@ -199,7 +199,7 @@ def test_topic_may_mean_a_heading_in_more_than_one_way(
     topic: str, ways: list[tuple[str, str]]
 ) -> None:
     exact, *others = ways_to_read(topic)
-    assert exact == Asked(topic, is_exact=True)
+    assert exact == AskedTopic(topic, is_exact=True)
     assert [(way.name, way.heading) for way in others] == ways
 
 

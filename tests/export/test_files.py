@@ -9,7 +9,7 @@ from sage.check.run import check_knowledge
 from sage.deadline import no_deadline
 from sage.errors import ConfigError, InvalidInput
 from sage.export.files import Exporter, exports_of
-from sage.export.selection import Selection
+from sage.export.selection import ExportSelection
 from tests.conftest import Base
 from tests.findings import TODAY
 
@@ -31,10 +31,10 @@ def exporter(base: Base, pages: dict[str, str] | None = None) -> Exporter:
     return Exporter(settings.root, settings.layers, knowledge.documents(), knowledge.counter)
 
 
-def written(base: Base, name: str, selection: Selection | None = None) -> dict[str, str]:
+def written(base: Base, name: str, selection: ExportSelection | None = None) -> dict[str, str]:
     """Export to a host; the files that are there then, by their paths."""
     one = exporter(base)
-    export = one.plan(name, selection or Selection())
+    export = one.plan(name, selection or ExportSelection())
     one.write(export)
     return {path: (base.root / path).read_text("utf-8") for path in export.paths}
 
@@ -56,7 +56,7 @@ def test_a_file_that_is_a_page_is_not_repeated_in_itself(base: Base) -> None:
     (base.root / "docs").mkdir()
     (base.root / "docs" / "ship.md").write_text("# Ship\n\nShip small.\n", "utf-8")
     one = exporter(base, {})
-    one.write(one.plan("agents", Selection()))
+    one.write(one.plan("agents", ExportSelection()))
     text = (base.root / "AGENTS.md").read_text("utf-8")
     assert text.count("Small commits.") == 1
     assert "Ship small." in text
@@ -65,7 +65,7 @@ def test_a_file_that_is_a_page_is_not_repeated_in_itself(base: Base) -> None:
 def test_a_small_budget_leaves_lines_and_says_how_many_are_left_out(base: Base) -> None:
     many = {f"core/p{at:03}.md": f"# Page {at}\n\nIt says {at}.\n" for at in range(60)}
     one = exporter(base, many)
-    (change,) = one.plan("agents", Selection(budget_tokens=400)).changes
+    (change,) = one.plan("agents", ExportSelection(budget_tokens=400)).changes
     text = (change.after or b"").decode()
     inner = text.split("-->\n\n", 1)[1].rpartition("\n<!--")[0]
     knowledge = base.open()
@@ -110,11 +110,11 @@ def test_only_practices_that_say_what_they_are_for_are_skills(base: Base) -> Non
 def test_pages_are_chosen_by_layer_tag_and_scope(base: Base) -> None:
     one = exporter(base)
     for selection, titles in (
-        (Selection(layers=("guidelines",)), {"API"}),
-        (Selection(tags=("ops",)), {"Deploy"}),
-        (Selection(scope="src/labels/print.py"), {"Labels"}),
-        (Selection(scope="src"), {"Labels"}),
-        (Selection(scope="lib/x.py"), set()),
+        (ExportSelection(layers=("guidelines",)), {"API"}),
+        (ExportSelection(tags=("ops",)), {"Deploy"}),
+        (ExportSelection(scope="src/labels/print.py"), {"Labels"}),
+        (ExportSelection(scope="src"), {"Labels"}),
+        (ExportSelection(scope="lib/x.py"), set()),
     ):
         (change,) = one.plan("agents", selection).changes
         text = (change.after or b"").decode()
@@ -124,7 +124,7 @@ def test_pages_are_chosen_by_layer_tag_and_scope(base: Base) -> None:
 
 
 def test_what_was_chosen_is_remembered_in_the_mark(base: Base) -> None:
-    chosen = Selection(("core",), ("a tag --> x", "ops"), "src/ü", 700)
+    chosen = ExportSelection(("core",), ("a tag --> x", "ops"), "src/ü", 700)
     written(base, "agents", chosen)
     one = exporter(base)
     assert one.found() == ["agents"]
@@ -158,7 +158,7 @@ def test_files_of_pages_that_are_gone_are_removed_and_others_are_left_alone(base
     settings = knowledge.settings
     one = Exporter(settings.root, settings.layers, knowledge.documents(), knowledge.counter)
     for host in ("claude", "skills"):
-        one.write(one.plan(host, Selection()))
+        one.write(one.plan(host, ExportSelection()))
     assert [path.name for path in (base.root / ".claude/rules/sage").iterdir()] == ["mine.md"]
     assert [path.name for path in (base.root / ".agents/skills").iterdir()] == [
         "sage-practices-deploy"
@@ -189,19 +189,19 @@ def test_a_page_cannot_reach_over_its_place(base: Base) -> None:
     one = Exporter(
         base.root, ("core",), base.open().documents("core", no_deadline()), base.open().counter
     )
-    (change,) = one.plan("agents", Selection()).changes
+    (change,) = one.plan("agents", ExportSelection()).changes
     text = (change.after or b"").decode()
     assert text.count("<!-- sage:export:end -->") == 1
     assert text.count("```") == 2
-    one.write(one.plan("agents", Selection()))
-    assert one.plan("agents", Selection()).changes == ()
+    one.write(one.plan("agents", ExportSelection()))
+    assert one.plan("agents", ExportSelection()).changes == ()
 
 
 def test_a_long_page_for_some_files_comes_as_its_outline(base: Base) -> None:
     parts = "".join(f"## Part {at}\n\n{'word ' * 100}\n\n" for at in range(20))
     pages = {"core/long.md": f"---\napplies_to: src\n---\n# Long\n\n{parts}"}
     one = exporter(base, pages)
-    changes = one.plan("claude", Selection(budget_tokens=300)).changes
+    changes = one.plan("claude", ExportSelection(budget_tokens=300)).changes
     text = (changes[1].after or b"").decode()
     assert "- [Part 3](../../../.knowledge/core/long.md#part-3)" in text
     assert "longer than 300 tokens" in text
@@ -275,13 +275,13 @@ def test_two_hundred_odd_files_keep_every_byte_outside_the_block(base: Base) -> 
         if is_damaged:
             damaged += 1
             with pytest.raises(ConfigError, match="damaged"):
-                one.plan(host, Selection())
+                one.plan(host, ExportSelection())
             assert path.read_bytes() == before + block + after
             continue
         for turn in (one, one, later, one):
-            turn.write(turn.plan(host, Selection()))
+            turn.write(turn.plan(host, ExportSelection()))
             data = path.read_bytes()
-            assert turn.plan(host, Selection()).changes == ()
+            assert turn.plan(host, ExportSelection()).changes == ()
             if block:
                 assert data.startswith(before + b"<!-- sage:export:begin budget=2000 -->")
                 assert data.endswith(b"<!-- sage:export:end -->" + after)

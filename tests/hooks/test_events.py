@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from sage.hooks.events import MAX_EVENT_BYTES, MAX_FILES, MAX_PROMPT, UnusableEvent, parse_event
-from sage.hooks.hosts import Host, host_named
+from sage.hooks.hosts import EventHost, host_named
 
 
-def host(name: str) -> Host:
+def host(name: str) -> EventHost:
     found = host_named(name)
     assert found is not None
     return found

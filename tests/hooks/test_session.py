@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sage.hooks.session import MAX_KEYS, MAX_LOG_BYTES, MAX_SESSIONS, PrivateFolder, Session
+from sage.hooks.session import MAX_KEYS, MAX_LOG_BYTES, MAX_SESSIONS, HookSession, PrivateFolder
 
 
-def session(tmp_path: Path, name: str = "s") -> Session:
-    return Session(PrivateFolder(tmp_path / "cache"), tmp_path / "repo", name)
+def session(tmp_path: Path, name: str = "s") -> HookSession:
+    return HookSession(PrivateFolder(tmp_path / "cache"), tmp_path / "repo", name)
 
 
 def test_a_key_is_given_once(tmp_path: Path) -> None:

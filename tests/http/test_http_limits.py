@@ -1,6 +1,7 @@
 """What one caller may take, what happens to the others meanwhile, and how the server ends."""
 
 import contextlib
+import gc
 import json
 import socket
 import struct
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from sage.deadline import Deadline
+from sage.http.connections import BoundedProtocol
 from sage.http.limits import HEAR_OUT_BYTES, Limits
 from sage.http.run import ACCEPTED_AT_ONCE
 from sage.http.token_file import TokenFile
@@ -476,3 +478,16 @@ def test_few_connections_are_taken_at_once_out_of_a_long_queue(root: Path) -> No
         [may_queue] = struct.unpack_from("=I", told, 28)
         assert client.server.config.backlog == ACCEPTED_AT_ONCE < 64
         assert may_queue > 8 * ACCEPTED_AT_ONCE
+
+
+def test_a_connection_that_ended_leaves_nothing_to_the_garbage_collector(root: Path) -> None:
+    with serving(root) as client:
+        gc.collect()
+        gc.disable()
+        try:
+            for _ in range(50):
+                client.ask("ping", {})
+            left = [one for one in gc.get_objects() if isinstance(one, BoundedProtocol)]
+        finally:
+            gc.enable()
+    assert len(left) < 10

@@ -2,7 +2,7 @@
 
 from sage.http.metrics import (
     SECONDS,
-    Counter,
+    CounterMetric,
     Histogram,
     family,
     gauge,
@@ -12,7 +12,7 @@ from sage.http.metrics import (
 
 
 def test_a_counter_has_one_number_for_each_combination_of_labels() -> None:
-    calls = Counter("calls_total", "Calls.", ("tool", "outcome"))
+    calls = CounterMetric("calls_total", "Calls.", ("tool", "outcome"))
     calls.add("search", "ok")
     calls.add("search", "ok", by=2)
     calls.add("info", "TIMEOUT")

@@ -11,8 +11,8 @@ from sage.http.page_sessions import (
     MAX_SESSIONS,
     MAX_SESSIONS_EACH,
     MAX_TOKEN_BYTES,
+    PageSession,
     PageSessions,
-    Session,
     Sessions,
     SharedSessions,
 )
@@ -102,7 +102,7 @@ def test_who_signs_in_or_out_in_one_process_does_in_all(clock: Clock) -> None:
 
 def test_no_token_stays_behind_where_a_session_was() -> None:
     shared = SharedSessions()
-    shared[b"n" * 32] = Session("sage_secret", 1.0)
+    shared[b"n" * 32] = PageSession("sage_secret", 1.0)
     del shared[b"n" * 32]
     assert shared._tokens.find(b"sage_secret") < 0
     assert len(shared) == 0
@@ -112,7 +112,7 @@ def test_no_token_stays_behind_where_a_session_was() -> None:
 
 def test_a_session_that_was_half_written_is_none() -> None:
     shared = SharedSessions()
-    shared[b"n" * 32] = Session("sage_secret", 1.0)
+    shared[b"n" * 32] = PageSession("sage_secret", 1.0)
     shared._tokens[0:1] = b"S"
     assert b"n" * 32 not in shared
 
@@ -121,10 +121,10 @@ def test_a_full_table_gives_the_place_of_the_oldest() -> None:
     shared = SharedSessions()
     names = [hashlib.sha256(bytes([n % 250, n // 250])).digest() for n in range(MAX_SESSIONS + 2)]
     for name in names:
-        shared[name] = Session("t", 1.0)
+        shared[name] = PageSession("t", 1.0)
     assert list(shared) == names[2:]
 
 
 def test_a_token_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="bytes at most"):
-        SharedSessions()[b"n" * 32] = Session("x" * (MAX_TOKEN_BYTES + 1), 1.0)
+        SharedSessions()[b"n" * 32] = PageSession("x" * (MAX_TOKEN_BYTES + 1), 1.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sage.http.limits import Limits
-from sage.http.metrics import Counter, Histogram, added_up, gauge, rendered
+from sage.http.metrics import CounterMetric, Histogram, added_up, gauge, rendered
 from sage.http.token_file import TokenFile
 from sage.http.workers import SharedMemory, Siblings, divided
 from tests.httpkit import Client, Process, wait_until_ready, write_base
@@ -104,7 +104,7 @@ def test_the_page_of_a_worker_holds_what_all_of_them_counted() -> None:
 
 
 def page(calls: int, ready: int) -> bytes:
-    counter, seconds = Counter("calls", "Calls.", ("tool",)), Histogram("took", "Seconds.")
+    counter, seconds = CounterMetric("calls", "Calls.", ("tool",)), Histogram("took", "Seconds.")
     counter.add("a", by=calls)
     seconds.observe(0.2)
     gauges = [gauge("sage_streams", "Streams.", 5), gauge("sage_ready", "Ready.", ready)]

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from sage.care.work_list import Evidence, Task, work_list
+from sage.care.work_list import CareEvidence, Task, work_list
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
@@ -373,7 +373,7 @@ def test_the_list_is_made_once_for_all_who_ask_and_writes_nothing(
     commit(base, "2024-01-01")
     made: list[list[Task]] = []
 
-    def counted(evidence: Evidence, kinds: Sequence[str]) -> list[Task]:
+    def counted(evidence: CareEvidence, kinds: Sequence[str]) -> list[Task]:
         made.append(work_list(evidence, kinds))
         return made[-1]
 

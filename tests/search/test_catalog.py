@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import zlib
+from typing import Any
 
 import pytest
 
@@ -91,24 +92,72 @@ def test_it_survives_being_written_down() -> None:
     assert again == catalog
 
 
+def written_down(*entries: DocumentEntry) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(json.dumps(to_json(EMPTY.changed((), entries))))
+    return data
+
+
+def field_of(data: dict[str, Any], name: str) -> list[Any]:
+    column: list[Any] = data["fields"][DocumentEntry._fields.index(name)]
+    return column
+
+
+def test_values_that_pages_share_are_kept_once() -> None:
+    data = written_down(*(entry(f"{number}.md") for number in range(5)))
+    assert field_of(data, "layer") == [["core"], [0] * 5]
+    assert field_of(data, "path") == [[f"{number}.md" for number in range(5)], []]
+    entries = from_json(data).slots
+    assert entries[0].layer is entries[4].layer
+
+
 @pytest.mark.parametrize(
-    "data",
+    ("name", "column"),
     [
-        {},
-        {"entries": [], "ranges": [["a.md", 1]]},
-        {"entries": [[1, 2]], "ranges": []},
-        {"entries": [], "ranges": [1]},
-        {"entries": [list(entry("a.md", 1))], "ranges": [["a.md", 3]]},
-        {"entries": [list(entry("a.md", 1))] * 2, "ranges": [["a.md", 2]] * 2},
-        {"entries": [list(entry("a.md", True))], "ranges": [["a.md", 2]]},
-        {"entries": [[*entry("a.md", 1)[:-1], "2"]], "ranges": [["a.md", 2]]},
-        {"entries": [], "ranges": [["", -1]]},
-        {"entries": [], "ranges": [["", "1"]]},
+        ("path", [["a.md"], []]),
+        ("path", [["a.md", "a.md"], []]),
+        ("path", [["a.md", 1], []]),
+        ("layer", [["core"], [0, 1]]),
+        ("layer", [["core"], [0, -1]]),
+        ("layer", [["core"], [0]]),
+        ("layer", ["core"]),
+        ("is_index", [[0], [0, 0]]),
+        ("indexed_sections", [[True], [0, 0]]),
+        ("indexed_sections", [[5], [0, 0]]),
+        ("tags", [[["a", 1]], [0, 0]]),
+        ("stamp", [[[1, 2, 3], [1, 2, 3]], []]),
+        ("order", [["1"], [0, 0]]),
     ],
 )
-def test_another_shape_is_refused(data: dict[str, object]) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError)):
+def test_a_field_of_another_shape_is_refused(name: str, column: list[Any]) -> None:
+    data = written_down(entry("a.md"), entry("b.md"))
+    assert len(from_json(data).slots) == 2
+    data["fields"][DocumentEntry._fields.index(name)] = column
+    with pytest.raises((LookupError, TypeError, ValueError)):
         from_json(data)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"fields": []},
+        {"fields": [[[], []]]},
+        {"owners": [0]},
+        {"owners": [0, 0]},
+        {"owners": [0, -1]},
+        {"owners": [0, -2]},
+        {"owners": [0, 2]},
+        {"owners": [0, True]},
+        {"rows": [3]},
+        {"rows": [3, 2]},
+        {"rows": [3, -3]},
+        {"rows": [3, "3"]},
+    ],
+)
+def test_rows_of_another_shape_are_refused(changed: dict[str, Any]) -> None:
+    data = written_down(entry("a.md"), entry("b.md"))
+    assert len(from_json(data).slots) == 2
+    with pytest.raises((LookupError, TypeError, ValueError)):
+        from_json(data | changed)
 
 
 def test_what_is_shown_of_a_document_survives_being_packed() -> None:

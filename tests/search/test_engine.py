@@ -11,6 +11,7 @@ from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.search import index as kept_index
 from sage.search.engine import NOT_BUILT
+from sage.search.found import SearchOptions
 from sage.search.index_file import FilePart, IndexFile
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
@@ -124,7 +125,7 @@ def test_a_kept_file_that_breaks_while_it_is_served_is_built_again(
     again = IndexedBase(base)
     snapshot = again.update()
     stored(base).write_bytes(b"")
-    found = snapshot.search("fixture", limit=10, deadline=Deadline())
+    found = snapshot.search("fixture", SearchOptions(10), Deadline())
     assert (found.sections, found.complete, found.note) == ([], False, NOT_BUILT)
     assert not snapshot.rank_sections("fixture", limit=3, deadline=Deadline()).sections
     assert again.paths("fixture") == ["practices/testing.md"]
@@ -239,7 +240,7 @@ def test_when_time_runs_out_the_next_update_goes_on(indexed: IndexedBase) -> Non
             self.checks += 1
             return self.checks > 4
 
-    partial = indexed.update(Soon()).search("fixture request", limit=10, deadline=Deadline())
+    partial = indexed.update(Soon()).search("fixture request", SearchOptions(10), Deadline())
     assert indexed.engine.state.state == "partial"
     assert not partial.complete
     assert "not indexed yet" in partial.note
@@ -265,7 +266,7 @@ def test_while_another_call_indexes_nothing_outdated_is_shown(
     other = threading.Thread(target=indexed.engine.update, args=(files, stuck, Deadline()))
     other.start()
     inside.wait()
-    found = indexed.update(Deadline(0)).search("fixture backoff", limit=10, deadline=Deadline())
+    found = indexed.update(Deadline(0)).search("fixture backoff", SearchOptions(10), Deadline())
     finish.set()
     other.join()
     assert [result.title for result in found.sections] == ["Retries"]
@@ -278,7 +279,7 @@ def test_a_search_that_runs_out_of_time_says_it_is_not_complete(indexed: Indexed
     snapshot = indexed.update()
     gone = Deadline()
     gone.cancel()
-    found = snapshot.search("fixture", limit=10, deadline=gone)
+    found = snapshot.search("fixture", SearchOptions(10), gone)
     assert not found.complete
     assert found.sections == []
 
@@ -304,7 +305,7 @@ def test_before_the_first_update_nothing_is_found_and_it_says_so(base: Base) -> 
     state = engine.state.state
     finish.set()
     other.join()
-    found = snapshot.search("fixture", limit=10, deadline=Deadline())
+    found = snapshot.search("fixture", SearchOptions(10), Deadline())
     assert (found.sections, found.complete, found.note) == ([], False, NOT_BUILT)
     assert not snapshot.searcher.rank_sections("fixture", limit=3, deadline=Deadline()).sections
     assert state == "building"
@@ -396,7 +397,7 @@ def test_what_may_still_be_there_stays_indexed_and_is_not_shown(
     files = indexed.files()
     indexed.loaded.clear()
     snapshot = indexed.engine.update(files[1:], indexed.look_up, Deadline(), unseen=True)
-    found = snapshot.search("the", limit=50, deadline=Deadline())
+    found = snapshot.search("the", SearchOptions(50), Deadline())
     assert not found.complete
     assert "could not be looked at" in found.note
     assert files[0].path not in {result.path for result in found.sections}

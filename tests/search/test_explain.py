@@ -1,6 +1,8 @@
 import pytest
 
 from sage.deadline import Deadline
+from sage.search.explain import explain_page, explain_results
+from sage.search.found import SearchOptions
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -16,7 +18,7 @@ def test_the_parts_add_up_to_the_result(base: Base, query: str) -> None:
     base.write(PAGES)
     indexed = IndexedBase(base)
     found = indexed.search(query)
-    explained = indexed.update().searcher.explain(query, limit=10, deadline=Deadline())
+    explained = explain_results(indexed.update().searcher, query, SearchOptions(10), Deadline())
     assert [one.path for one in explained] == [one.path for one in found.sections]
     assert [one.score for one in explained] == [one.score for one in found.sections]
     best = explained[0]
@@ -29,7 +31,8 @@ def test_the_parts_add_up_to_the_result(base: Base, query: str) -> None:
 def test_each_word_says_where_it_was_found(base: Base) -> None:
     base.write(PAGES)
     indexed = IndexedBase(base)
-    best, index = indexed.update().searcher.explain("retry backoff", limit=10, deadline=Deadline())
+    searcher = indexed.update().searcher
+    best, index = explain_results(searcher, "retry backoff", SearchOptions(10), Deadline())
     retry, backoff = best.shares
     assert set(retry.forms) == {"retry", "retries"}
     assert set(retry.fields) == {"title", "headings", "body", "code", "section"} | (
@@ -45,9 +48,10 @@ def test_any_page_is_explained_wherever_it_ranks(base: Base) -> None:
     base.write(PAGES)
     searcher = IndexedBase(base).update().searcher
     paths = [f".knowledge/core/{name}.md" for name in ("a", "INDEX", "c", "missing")]
-    told = [searcher.explain_page("retry backoff", path, deadline=Deadline()) for path in paths]
-    assert [one and one.place for one in told] == [1, 2, 0, None]
-    assert told[0] == searcher.explain("retry backoff", limit=1, deadline=Deadline())[0]
+    asked, one = "retry backoff", SearchOptions(1)
+    told = [explain_page(searcher, asked, path, one, Deadline()) for path in paths]
+    assert [page and page.place for page in told] == [1, 2, 0, None]
+    assert told[0] == explain_results(searcher, asked, one, Deadline())[0]
     assert told[2] is not None
     assert [(share.word, share.fields) for share in told[2].shares] == [
         ("retry", {}),

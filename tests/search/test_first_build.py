@@ -10,6 +10,7 @@ from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.search import engine, index_file, update
 from sage.search import index as kept_index
+from sage.search.found import SearchOptions
 from sage.search.index_file import UntrustedIndex
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
@@ -54,7 +55,7 @@ def test_what_is_indexed_so_far_is_found_and_the_rest_is_counted(indexed: Indexe
     stop = Stop(indexed, after=20)
     thread = stop.build()
     snapshot = indexed.engine.update(indexed.files(), indexed.look_up, Deadline(60_000))
-    found = snapshot.search("zebra", limit=50, deadline=Deadline())
+    found = snapshot.search("zebra", SearchOptions(50), Deadline())
     state = indexed.engine.state
     stop.go_on.set()
     thread.join()
@@ -80,8 +81,8 @@ def test_nothing_outdated_is_shown_while_many_documents_are_indexed_again(
     stop = Stop(indexed, after=20)
     thread = stop.build()
     snapshot = indexed.engine.update(indexed.files(), indexed.look_up, Deadline(60_000))
-    old = snapshot.search("zebra", limit=50, deadline=Deadline())
-    new = snapshot.search("lion", limit=50, deadline=Deadline())
+    old = snapshot.search("zebra", SearchOptions(50), Deadline())
+    new = snapshot.search("lion", SearchOptions(50), Deadline())
     stop.go_on.set()
     thread.join()
     assert (old.total, old.complete) == (0, False)
@@ -97,7 +98,7 @@ def test_a_build_that_ran_out_of_time_goes_on_where_it_stopped(indexed: IndexedB
             self.checks += 1
             return self.checks > 60
 
-    partial = indexed.update(After()).search("zebra", limit=50, deadline=Deadline())
+    partial = indexed.update(After()).search("zebra", SearchOptions(50), Deadline())
     assert 0 < partial.total < COUNT
     assert not partial.complete
     loaded = set(indexed.loaded)
@@ -136,7 +137,7 @@ def test_an_earlier_version_of_a_file_that_is_being_written_is_said_to_be_one(
     snapshot = indexed.engine.update(
         indexed.files(), lambda source: before[source.path], Deadline()
     )
-    found = snapshot.search("zebra", limit=50, deadline=Deadline())
+    found = snapshot.search("zebra", SearchOptions(50), Deadline())
     assert (found.total, found.complete) == (COUNT, False)
     assert "being written" in found.note
     assert indexed.paths("lion") == ["core/p00.md"]

@@ -7,8 +7,9 @@ import pytest
 from sage.deadline import no_deadline
 from sage.search.catalog import Catalog
 from sage.search.engine import SearchEngine
-from sage.search.found import Found
-from sage.search.fusion import Bounds, Near, Similarities
+from sage.search.explain import explain_results
+from sage.search.found import Found, SearchOptions
+from sage.search.fusion import Bounds, Likeness, Near, Similarities
 from sage.search.ranking import ReadDocument
 from sage.search.searcher import Searcher
 from tests.conftest import Base
@@ -52,6 +53,9 @@ class Telling:
     def compare(self, text: str, catalog: Catalog) -> Similarities | None:
         return Told(self._said, catalog)
 
+    def likeness(self, catalog: Catalog) -> Likeness | None:
+        return None
+
     def follow(self, catalog: Catalog, read: ReadDocument) -> None:
         pass
 
@@ -71,13 +75,20 @@ def searcher(base: Base, said: dict[str, tuple[int, float]]) -> Searcher:
     assert isinstance(engine, SearchEngine)
     found = engine._searcher
     assert found is not None
-    found._meaning = Telling(said)
+    found.meaning = Telling(said)
     return found
 
 
-def search(base: Base, text: str, said: dict[str, tuple[int, float]], **more: object) -> Found:
-    limit: int = more.pop("limit", 5)  # type: ignore[assignment]
-    return searcher(base, said).search(text, limit=limit, deadline=no_deadline(), **more)  # type: ignore[arg-type]
+FIVE = SearchOptions(5)
+
+
+def search(
+    base: Base,
+    text: str,
+    said: dict[str, tuple[int, float]],
+    options: SearchOptions = FIVE,
+) -> Found:
+    return searcher(base, said).search(text, options, no_deadline())
 
 
 def paths(found: Found) -> list[str]:
@@ -128,7 +139,7 @@ def test_a_layer_holds_for_meaning_before_the_limit(base: Base) -> None:
         "core/retries.md": (0, 0.85),
         "practices/deploy.md": (0, 0.8),
     }
-    found = search(base, "gradual shipping", said, limit=1, layers=["practices"])
+    found = search(base, "gradual shipping", said, SearchOptions(1, layers=["practices"]))
     assert paths(found) == ["practices/deploy.md"]
 
 
@@ -154,7 +165,7 @@ def test_the_total_counts_what_either_side_found_once(base: Base) -> None:
 def test_an_explanation_says_what_meaning_gave(base: Base) -> None:
     said = {"core/caching.md": (0, 0.8)}
     asked = searcher(base, said)
-    (one,) = asked.explain("remember costly lookups", limit=3, deadline=no_deadline())
+    (one,) = explain_results(asked, "remember costly lookups", SearchOptions(3), no_deadline())
     assert one.meaning is not None
     assert one.meaning.is_alone
     assert one.meaning.similarity == 0.8

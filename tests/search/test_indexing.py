@@ -2,10 +2,10 @@ import pytest
 
 from sage.documents.document import Document, parse_document
 from sage.documents.files import Stamp
-from sage.documents.plain_text import find_footers
+from sage.documents.plain_text import ending_keys, find_footers
 from sage.search.analysis import Analyzer
 from sage.search.catalog import DocumentEntry, unpack_record
-from sage.search.indexing import describe, ending
+from sage.search.indexing import describe
 from sage.search.postings import Row
 
 PAGE = """---
@@ -83,7 +83,7 @@ def test_each_field_is_kept_apart() -> None:
 
 def test_a_footer_is_not_indexed() -> None:
     document = parse_document(PAGE, ".knowledge/core/x.md", "core")
-    footers = find_footers([ending(document)] * 4)
+    footers = find_footers([ending_keys(document.body)] * 4)
     _, rows = described(PAGE, footers)
     assert not any("handbook" in terms for row in rows for terms in row.fields.values())
     _, before = described(PAGE)

@@ -4,6 +4,7 @@ from sage.search.analysis import Analyzer
 from sage.search.postings import Row
 from sage.search.query import parse
 from sage.search.segments import SegmentStore
+from sage.search.spelling import RealWords
 from sage.search.vocabulary import (
     CORRECTED,
     EXACT,
@@ -14,10 +15,11 @@ from sage.search.vocabulary import (
     Vocabulary,
     stem_of,
 )
+from sage.token_counter import BundledVocabulary
 
 WORDS = "retry retries database login error handling authentication 数据 据库 getusername_ get user"
 
-REAL_WORDS = ("wake", "convention")
+ENGLISH = RealWords(BundledVocabulary())
 TOGETHER = ("error handling", "data base")
 
 
@@ -32,7 +34,7 @@ def understood(
         vocabulary,
         lambda form: form in words.split(),
         synonyms or {},
-        is_word=lambda form: form in REAL_WORDS,
+        ENGLISH,
         stand_together=lambda forms: " ".join(forms) in TOGETHER,
     )
     return interpreter.understand(query.words, query.joined)
@@ -97,8 +99,8 @@ def test_what_cannot_be_found_is_missing() -> None:
 
 
 def test_short_words_are_corrected_when_there_is_nothing_else() -> None:
-    assert understood("gett").corrected == (("gett", "get"),)
-    assert understood("gett retry").missing == ("gett",)
+    assert understood("usre").corrected == (("usre", "user"),)
+    assert understood("usre retry").missing == ("usre",)
 
 
 def test_a_word_is_not_taken_for_another_word() -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from sage.deadline import Deadline
 from sage.documents.files import Stamp
+from sage.search.found import SearchOptions
 from sage.search.searcher import NO_WORDS, Searcher
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
@@ -20,7 +21,7 @@ def searcher(base: Base) -> Searcher:
 
 
 def test_a_page_without_sections_is_shown_by_its_summary(searcher: Searcher) -> None:
-    found = searcher.search("page about", limit=10, deadline=Deadline())
+    found = searcher.search("page about", SearchOptions(10), Deadline())
     (result,) = found.sections
     assert result.sentences() == "A page about retry."
     assert result.heading == ""
@@ -29,14 +30,14 @@ def test_a_page_without_sections_is_shown_by_its_summary(searcher: Searcher) -> 
 
 
 def test_punctuation_alone_asks_nothing(searcher: Searcher) -> None:
-    found = searcher.search("?!…", limit=10, deadline=Deadline())
+    found = searcher.search("?!…", SearchOptions(10), Deadline())
     assert (found.sections, found.total, found.note) == ([], 0, NO_WORDS)
 
 
 def test_only_documents_that_are_still_so_are_shown(searcher: Searcher) -> None:
     stamps = {entry.path: entry.stamp for entry in searcher.catalog.slots}
     stamps[".knowledge/core/a.md"] = Stamp(0, 0, 0, 0)
-    found = searcher.search("retry once", limit=10, deadline=Deadline(), current=stamps)
+    found = searcher.search("retry once", SearchOptions(10), Deadline(), stamps)
     assert ".knowledge/core/a.md" not in {result.path for result in found.sections}
     assert found.total == 2
 
@@ -59,7 +60,7 @@ def test_a_section_says_how_much_of_the_question_it_holds_itself(searcher: Searc
 
 
 def test_a_filter_alone_lists_what_passes_it_by_path(searcher: Searcher) -> None:
-    found = searcher.search("layer:core", limit=2, deadline=Deadline())
+    found = searcher.search("layer:core", SearchOptions(2), Deadline())
     assert [result.path for result in found.sections] == [
         ".knowledge/core/a.md",
         ".knowledge/core/b.md",
@@ -78,7 +79,7 @@ def test_what_no_document_holds_raises_what_is_possible(searcher: Searcher) -> N
 
 def test_not_every_missing_word_is_listed(searcher: Searcher) -> None:
     asked = " ".join(f"qqq{letter}www" for letter in "abcdefghijk")
-    assert len(searcher.search(asked, limit=5, deadline=Deadline()).missing) == 8
+    assert len(searcher.search(asked, SearchOptions(5), Deadline()).missing) == 8
 
 
 def test_suggestions_look_like_the_words(searcher: Searcher) -> None:

@@ -4,7 +4,7 @@ from array import array
 import pytest
 
 from sage.search.index_file import MemoryPart, UntrustedIndex
-from sage.search.postings import FIELDS, PARTS, Pool, SegmentData, Term, build
+from sage.search.postings import FIELDS, PARTS, Pool, SegmentData, SegmentTerm, build
 from sage.search.vocabulary import stem_of
 
 
@@ -66,7 +66,7 @@ def test_a_row_that_is_not_there_is_refused() -> None:
     with pytest.raises(UntrustedIndex):
         data.record(2)
     with pytest.raises(UntrustedIndex):
-        data.postings(Term("x", 255, 10**6), "body")
+        data.postings(SegmentTerm("x", 255, 10**6), "body")
 
 
 def test_whatever_stands_in_the_parts_is_read_or_refused() -> None:

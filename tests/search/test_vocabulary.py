@@ -2,7 +2,11 @@ import pytest
 
 from sage.search.postings import Row
 from sage.search.segments import SegmentStore
+from sage.search.spelling import RealWords
 from sage.search.vocabulary import Vocabulary, stem_of
+from sage.token_counter import BundledVocabulary
+
+ENGLISH = RealWords(BundledVocabulary())
 
 WORDS = "database retry retries testing test error handling authentication timeout git go café"
 
@@ -36,15 +40,15 @@ def test_joined_forms_belong_to_their_word_and_are_nobodys_spelling(store: Segme
     store.change((), [row("getuser_")])
     vocabulary = Vocabulary(store.reader)
     assert vocabulary.forms("getuser") == ("getuser_",)
-    assert vocabulary.spelling.correction("getusr", 1, lambda _: 1) is None
+    assert vocabulary.spelling.correction("getusr", lambda _: 1, ENGLISH) is None
 
 
 def test_a_new_form_can_be_a_correction(store: SegmentStore) -> None:
     before = Vocabulary(store.reader)
-    assert before.spelling.correction("zebrra", 1, lambda _: 1) is None
-    store.change((), [row("zebra")])
+    assert before.spelling.correction("timezonne", lambda _: 1, ENGLISH) is None
+    store.change((), [row("timezone")])
     after = Vocabulary(store.reader, before)
-    assert after.spelling.correction("zebrra", 1, lambda _: 1) == "zebra"
+    assert after.spelling.correction("timezonne", lambda _: 1, ENGLISH) == "timezone"
 
 
 def test_without_a_new_form_the_spelling_is_not_made_again(store: SegmentStore) -> None:

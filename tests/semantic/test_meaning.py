@@ -8,6 +8,7 @@ import pytest
 from sage.errors import ConfigError
 from sage.knowledge import KnowledgeBase
 from sage.semantic import meaning as module
+from sage.semantic import models
 from sage.semantic.weights import ModelUnavailable
 from tests.conftest import Base
 from tests.processes import PATIENCE_SECONDS
@@ -162,7 +163,8 @@ def test_a_deleted_page_is_no_result(opened: Open, base: Base) -> None:
 def test_the_task_of_a_context_finds_by_meaning(opened: Open) -> None:
     knowledge = embedded(opened())
     answer = knowledge.context("coding", task="remember memos")
-    assert "core/a" in {source["topic"].partition("#")[0] for source in answer["sources"]}
+    found = {source["topic"].partition("#")[0]: source["why"] for source in answer["sources"]}
+    assert found["core/a"].startswith("task, by meaning")
 
 
 def test_a_model_that_cannot_be_loaded_is_said_and_words_still_answer(
@@ -189,6 +191,24 @@ def test_on_refuses_to_work_without_the_model(base: Base, monkeypatch: pytest.Mo
         base.open(PAGES).search("anything")
 
 
-def test_auto_goes_on_without_the_model(base: Base) -> None:
-    base.environment |= {"SAGE_SEARCH_SEMANTIC": "auto", "SAGE_SEARCH_MODEL": "granit"}
-    assert base.open(PAGES).search("stored for an hour")["found"] == "yes"
+@pytest.mark.parametrize("name", ["granit", "/no/such/folder"])
+def test_auto_goes_on_without_the_model_and_says_what_is_wrong(base: Base, name: str) -> None:
+    base.environment |= {"SAGE_SEARCH_SEMANTIC": "auto", "SAGE_SEARCH_MODEL": name}
+    knowledge = base.open(PAGES)
+    assert knowledge.search("stored for an hour")["found"] == "yes"
+    info = knowledge.info()["meaning"]
+    assert (info["model"], info["state"], info["sections"]) == (name, "unavailable", 0)
+    assert "search.model" in info["message"]
+    assert knowledge.meaning is not None
+    with pytest.raises(ModelUnavailable, match=r"search\.model"):
+        knowledge.meaning.embed()
+
+
+def test_auto_says_nothing_where_a_part_of_the_extra_is_missing(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.environment["SAGE_SEARCH_SEMANTIC"] = "auto"
+    monkeypatch.setattr(models, "NEEDED", ("no_such_library",))
+    knowledge = base.open(PAGES)
+    assert knowledge.search("stored for an hour")["found"] == "yes"
+    assert "meaning" not in knowledge.info()

@@ -33,4 +33,4 @@ class Tiny:
 
 
 def tiny_model(encoder: Encoder, id_: str = "tiny-1") -> Model:
-    return Model("tiny", id_, Bounds(0.3, 0.8, 1.01), False, lambda: encoder)
+    return Model("tiny", id_, Bounds(0.3, 0.8, 1.01, 0.8), False, lambda: encoder)
