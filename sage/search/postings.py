@@ -1,13 +1,14 @@
-"""Where terms occur: gathered row by row, then kept as the plain arrays of a segment.
+"""Where terms occur: the plain arrays of a segment, and what reads a term from all of them.
 
 A segment is made once and never changed. Its parts lie in memory or in a part of a file; the small
 ones are loaded, of the large ones only what is asked for. Every number from a file is checked
 before it is used: what does not fit raises UntrustedIndex.
 """
 
+import threading
 from array import array
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 from operator import le
 from typing import NamedTuple
@@ -23,7 +24,11 @@ MAX_POSITION = 65_535
 MAX_POSITIONS = 255
 """Positions kept of one term in one row: a count this high is saturated long before."""
 
+_MAX_STEMS = 20_000
+_MAX_POSTING_BYTES = 8_000_000
+
 Positions = Mapping[str, list[int]]
+Stem = Callable[[str], str]
 
 
 class Row(NamedTuple):
@@ -85,76 +90,6 @@ class GatheredTerm:
         self.rows = array("I")
         self.counts = bytearray()
         self.places = array("H")
-
-
-class Pool:
-    """Gathers postings by term while rows are added, in place of Whoosh's sorting on disk.
-
-    Rows come in the order of their numbers, so that only the terms need to be sorted.
-    """
-
-    def __init__(self) -> None:
-        self._terms: dict[str, dict[str, GatheredTerm]] = {}
-
-    def gather(self, row: int, fields: Mapping[str, Positions]) -> None:
-        """Take the terms of a row whose number is higher than any before."""
-        terms = self._terms
-        for field, positions in fields.items():
-            for form, places in positions.items():
-                known = terms.get(form)
-                term = known.get(field) if known is not None else None
-                if term is None:
-                    term = self._term(form, field)
-                term.rows.append(row)
-                if len(places) == 1 and places[0] <= MAX_POSITION:
-                    term.counts.append(1)
-                    term.places.append(places[0])
-                    continue
-                kept = places[:MAX_POSITIONS]
-                if kept[-1] > MAX_POSITION:
-                    kept = [min(position, MAX_POSITION) for position in kept]
-                term.counts.append(len(kept))
-                term.places.extend(kept)
-
-    def add(self, posting: tuple[str, bytes, int, float, bytes]) -> None:
-        """Take one posting as Whoosh itself hands them over: ours never come this way."""
-        raise NotImplementedError(f"{posting[0]} is not indexed by Whoosh")
-
-    def move(self, form: str, field: str, postings: Postings, moved: Mapping[int, int]) -> None:
-        """Take the postings of a term in rows that are now behind all that came before.
-
-        Args:
-            moved: for each row that lives its new number.
-        """
-        if all(map(moved.__contains__, postings.rows)):
-            term = self._term(form, field)
-            term.rows.extend(map(moved.__getitem__, postings.rows))
-            term.counts += postings.counts
-            term.places.extend(postings.all_positions)
-            return
-        for row, places in postings.items():
-            if row in moved:
-                term = self._term(form, field)
-                term.rows.append(moved[row])
-                term.counts.append(len(places))
-                term.places.extend(places)
-
-    def iter_postings(self) -> Iterable[tuple[str, dict[str, GatheredTerm]]]:
-        """Everything gathered: each form with its fields."""
-        return self._terms.items()
-
-    def cleanup(self) -> None:
-        """Let go of what was gathered."""
-        self._terms.clear()
-
-    def _term(self, form: str, field: str) -> GatheredTerm:
-        fields = self._terms.get(form)
-        if fields is None:
-            fields = self._terms[form] = {}
-        term = fields.get(field)
-        if term is None:
-            term = fields[field] = GatheredTerm()
-        return term
 
 
 PARTS = (
@@ -292,6 +227,100 @@ class SegmentData:
         )
         if not fits:
             raise UntrustedIndex(DAMAGED)
+
+
+class Leaf(NamedTuple):
+    """A segment and the number of its first row."""
+
+    segment: str
+    data: SegmentData
+    base: int
+
+
+class PostingReader:
+    """One generation of an index, read a term at a time. Safe to share between threads."""
+
+    def __init__(self, leaves: Sequence[Leaf], stem: Stem) -> None:
+        self.leaves = leaves
+        self._bases = [leaf.base for leaf in leaves]
+        self._stem = stem
+        self._lock = threading.Lock()
+        self._terms: dict[str, tuple[Mapping[str, SegmentTerm], ...]] = {}
+        self._postings: dict[tuple[str, str], list[tuple[int, Postings]]] = {}
+        self._bytes = 0
+
+    def gather(self, wanted: object) -> None:
+        """Everything is at hand: nothing has to be fetched for a query."""
+
+    @property
+    def segment_sizes(self) -> list[int]:
+        """The number of rows in each segment, deleted ones included."""
+        return [len(leaf.data.lengths) for leaf in self.leaves]
+
+    @property
+    def lengths(self) -> "array[int]":
+        """The words of every row."""
+        lengths = array("I")
+        for leaf in self.leaves:
+            lengths.extend(leaf.data.lengths)
+        return lengths
+
+    def forms(self, stem: str) -> dict[str, int]:
+        """The written forms of a stem, each with a bit for every field in which it may occur."""
+        masks: dict[str, int] = {}
+        for terms in self._found(stem):
+            for form, term in terms.items():
+                masks[form] = masks.get(form, 0) | term.mask
+        return masks
+
+    def all_forms(self, known: Collection[str] = ()) -> Iterator[str]:
+        """Every written form, those of segments that are known left out; some come twice."""
+        for leaf in self.leaves:
+            if leaf.segment not in known:
+                yield from (term.form for term in leaf.data.all_terms())
+
+    def postings(self, field: str, form: str) -> list[tuple[int, Postings]]:
+        """Where a form occurs: for each segment its first row, and the postings from there.
+
+        Deleted rows are among them; the catalog knows which those are.
+        """
+        key = (field, form)
+        found = self._postings.get(key)
+        if found is None:
+            found = self._read(field, form)
+            with self._lock:
+                self._bytes += sum(postings.size_bytes for _, postings in found) + 200
+                if self._bytes > _MAX_POSTING_BYTES:
+                    self._postings, self._bytes = {}, 0
+                self._postings[key] = found
+        return found
+
+    def record(self, row: int) -> bytes:
+        """What is stored with a row."""
+        leaf = self.leaves[bisect_right(self._bases, row) - 1]
+        return leaf.data.record(row - leaf.base)
+
+    def _read(self, field: str, form: str) -> list[tuple[int, Postings]]:
+        found = []
+        for leaf, terms in zip(self.leaves, self._found(self._stem(form)), strict=True):
+            term = terms.get(form)
+            postings = leaf.data.postings(term, field) if term else None
+            if postings is not None:
+                found.append((leaf.base, postings))
+        return found
+
+    def _found(self, stem: str) -> tuple[Mapping[str, SegmentTerm], ...]:
+        """For each segment the forms of a stem."""
+        found = self._terms.get(stem)
+        if found is None:
+            found = tuple(
+                {term.form: term for term in leaf.data.terms(stem)} for leaf in self.leaves
+            )
+            with self._lock:
+                if len(self._terms) >= _MAX_STEMS:
+                    self._terms = {}
+                self._terms[stem] = found
+        return found
 
 
 def build(

@@ -12,8 +12,8 @@ from functools import cache, lru_cache
 from typing import NamedTuple, Protocol
 
 from sage.search.analysis import JOIN, STOP_WORDS, Word, pairs
-from sage.search.postings import BITS
-from sage.search.segments import EnglishStemmer, PostingReader
+from sage.search.postings import BITS, PostingReader
+from sage.search.segments import EnglishStemmer
 from sage.search.spelling import RealWords, Spelling
 
 _MAX_STEMS = 100_000

@@ -1,6 +1,7 @@
 import pytest
 
-from sage.search.postings import MAX_POSITION, Pool, Postings
+from sage.search.postings import MAX_POSITION, Postings
+from sage.search.segments import Pool
 
 
 def test_terms_are_gathered_by_form_and_field() -> None:

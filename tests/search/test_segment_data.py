@@ -4,7 +4,8 @@ from array import array
 import pytest
 
 from sage.search.index_file import MemoryPart, UntrustedIndex
-from sage.search.postings import FIELDS, PARTS, Pool, SegmentData, SegmentTerm, build
+from sage.search.postings import FIELDS, PARTS, SegmentData, SegmentTerm, build
+from sage.search.segments import Pool
 from sage.search.vocabulary import stem_of
 
 
