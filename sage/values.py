@@ -4,11 +4,14 @@ The bounds and defaults are the same for tools and commands. The check is the sa
 was written: a setting, a tool's argument, a recipe, a page.
 
 A kind with its bounds says which values are right, in words too. What becomes of a wrong one
-(an error, a problem of a page) and how a caller's text is read first is up to whoever asks.
+(an error, a problem of a page) and how a caller's text is read first is up to whoever asks. Of a
+tool's arguments nothing is coerced: the text "3" is not the number 3, and a null stands for an
+argument left out.
 """
 
+import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,3 +260,73 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
     "object": lambda value: isinstance(value, dict),
 }
 _FINISH: dict[str, Any] = {"number": float, "array": tuple, "lists": _finish_text_lists}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a tool; without a default it is required, None means optional."""
+
+    name: str
+    kind: str
+    doc: str
+    default: Any = ...
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    max_length: int | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give it."""
+        return self.default is ...
+
+    @property
+    def values(self) -> Values:
+        most = self.maximum if self.max_length is None else self.max_length
+        return Values(self.kind, self.minimum, most, self.choices)
+
+    def checked(self, value: Any) -> Any:
+        """The value in its final type.
+
+        Raises:
+            InvalidInput: it is not one of the allowed values.
+        """
+        if self.kind == "integer" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not self.values.allows(value):
+            close = did_you_mean(value.casefold(), self.choices) if isinstance(value, str) else ""
+            expected = self.values.expected
+            raise InvalidInput(f"{self.name} must be {expected}, not {as_json(value)}{close}")
+        return self.values.checked(value)
+
+
+def check_arguments(arguments: Sequence[Argument], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Every argument with its value, defaults filled in.
+
+    Raises:
+        InvalidInput: an argument is unknown, missing or not one of its allowed values.
+    """
+    known = [argument.name for argument in arguments]
+    for name in given:
+        if name not in known:
+            raise InvalidInput(_unknown(name, known))
+    return {argument.name: _value(argument, given.get(argument.name)) for argument in arguments}
+
+
+def as_json(value: Any) -> str:
+    """A value as a caller of a tool wrote it, cut to what fits in one line of an answer."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+
+
+def _value(argument: Argument, value: Any) -> Any:
+    if value is not None:
+        return argument.checked(value)
+    if argument.required:
+        raise InvalidInput(f"{argument.name} is missing; it must be {argument.values.expected}")
+    return argument.default
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    takes = "it takes " + ", ".join(known) if known else "the call takes no arguments"
+    return f"there is no argument {as_json(name)}{did_you_mean(name[:_MAX_SHOWN], known)} ({takes})"

@@ -39,9 +39,8 @@ from sage.sanitize import clean, clean_value
 from sage.server.process import give_back_memory
 from sage.server.prompts import TASK_PROMPT, all_prompts, budget_of, gathered, task_prompt
 from sage.server.resource_uris import ResourceUri
-from sage.server.schemas import check_arguments
 from sage.server.tools import DRAFT, INFO, Tool, all_tools, draft_tool
-from sage.values import ALL_LAYERS, MAX_RESULTS
+from sage.values import ALL_LAYERS, MAX_RESULTS, check_arguments
 
 if TYPE_CHECKING:
     from sage.server.skills import PageSkill

@@ -10,8 +10,7 @@ from typing import Any
 
 from sage.answers import SearchAnswer
 from sage.errors import InvalidInput
-from sage.server.schemas import Argument
-from sage.values import MAX_ANSWER, MAX_LANGUAGE, MAX_TASK, MIN_ANSWER
+from sage.values import MAX_ANSWER, MAX_LANGUAGE, MAX_TASK, MIN_ANSWER, Argument
 
 _LAYERS_BYTES = 220
 _DEFAULT_BUDGET = 4_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sage.answers import ContextAnswer, DraftAnswer, InfoAnswer, KnowledgeAnswer, SearchAnswer
 from sage.documents.front_matter import STATUSES, TYPES
-from sage.server.schemas import DEPTH, Argument
+from sage.server.schemas import DEPTH
 from sage.values import (
     ALL_LAYERS,
     DEFAULT_ANSWER,
@@ -27,6 +27,7 @@ from sage.values import (
     MAX_TOPIC,
     MIN_ANSWER,
     SEARCH_ORDERS,
+    Argument,
 )
 
 INFO = "sage_info"
