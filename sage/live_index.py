@@ -16,10 +16,11 @@ from sage.deadline import Clocks, Deadline
 from sage.documents.files import SourceFile
 from sage.documents.library import Library, Listing, files_of
 from sage.settings import Settings
-from sage.status import IndexedSize, index_info, meaning_info
+from sage.status import index_info, meaning_info
 from sage.token_counter import BundledVocabulary, TokenCounter
 
 if TYPE_CHECKING:
+    from sage.search.catalog import DocumentEntry
     from sage.search.engine import Progress
     from sage.search.protocol import Engine, Snapshot
     from sage.semantic.meaning import SectionMeaning
@@ -113,14 +114,14 @@ class LiveIndex:
 
     def measure(
         self, deadline: Deadline
-    ) -> tuple[Mapping[str, IndexedSize], IndexInfo, MeaningInfo | None]:
+    ) -> tuple[Mapping[str, "DocumentEntry"], IndexInfo, MeaningInfo | None]:
         """What the index knows of each file, its state, and how many sections have vectors."""
         # To import what searches may take longer than a caller with a deadline has.
         if deadline.remaining_seconds is not None and not self.is_open:
             return {}, IndexInfo(state="opening"), None
         engine, meaning = self.engine, self.meaning
         told = meaning_info(meaning.state, engine.state.sections) if meaning else None
-        return engine.sizes(), self.info, told
+        return {entry.path: entry for entry in engine.entries}, self.info, told
 
     def current(
         self, deadline: Deadline, progress: "Progress | None" = None

@@ -18,7 +18,7 @@ from sage.answers import (
     UnservedInfo,
 )
 from sage.deadline import Deadline
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile
 from sage.documents.library import Library, Listing
 from sage.documents.problems import Problem
 from sage.documents.unserved import Unserved
@@ -29,10 +29,9 @@ from sage.sources import Source
 from sage.token_counter import TokenCounter
 
 if TYPE_CHECKING:
+    from sage.search.catalog import DocumentEntry
     from sage.search.engine import IndexState
     from sage.semantic.meaning import MeaningState
-
-IndexedSize = tuple[Stamp, int, int]
 
 # A state is told within a second: so long for the names, so long for each look into pages.
 LISTING_MS = 500
@@ -165,21 +164,23 @@ class Status:
 def take_status(
     library: Library,
     counter: TokenCounter,
-    indexed: Mapping[str, IndexedSize],
+    indexed: Mapping[str, "DocumentEntry"],
     index: IndexInfo,
     deadline: Deadline,
 ) -> Status:
     """Measure what can be measured by the deadline; the rest is left out.
 
     Args:
-        indexed: what the index knows of each file: its stamp, sections and tokens.
+        indexed: what the index knows of each file.
     """
     settings = library.settings
     listings = _listings_by(
         library, deadline if deadline.remaining_seconds is None else deadline.earlier(LISTING_MS)
     )
     reading_ms = PATIENT_MS if deadline.remaining_seconds is None else READING_MS
-    found, unread = library.known_problems(listings.values(), deadline.earlier(reading_ms))
+    described = {path: (entry.stamp, entry.problems) for path, entry in indexed.items()}
+    reading = deadline.earlier(reading_ms)
+    found, unread = library.known_problems(listings.values(), described, reading)
     sizes = (
         (layer, _size(library, counter, listing.files, indexed, deadline.earlier(reading_ms)))
         for layer, listing in listings.items()
@@ -258,16 +259,16 @@ def _size(
     library: Library,
     counter: TokenCounter,
     files: Sequence[SourceFile],
-    indexed: Mapping[str, IndexedSize],
+    indexed: Mapping[str, "DocumentEntry"],
     deadline: Deadline,
 ) -> Size | None:
     """Sections and tokens of files as they are now; None when those of one are not known."""
     sections = tokens = 0
     for source in files:
         known = indexed.get(source.path)
-        if known is not None and known[0] == source.stamp:
-            sections += known[1]
-            tokens += known[2]
+        if known is not None and known.stamp == source.stamp:
+            sections += known.section_total
+            tokens += known.tokens
             continue
         if deadline.expired or not counter.loaded:
             return None

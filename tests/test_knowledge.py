@@ -354,6 +354,22 @@ def test_broken_files_are_left_out_and_the_rest_served(base: Base) -> None:
     assert info["reasons"][0].endswith(" and 2 more")
 
 
+def test_info_reads_no_page_that_the_index_knows(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {
+        "core/a.md": "# A\n",
+        "core/b.md": "---\nstatus: perhaps\n---\n# B\n",
+    }
+    told = base.open(pages).info()["problems"]
+    base.open().warm()
+    knowledge = base.open()
+    knowledge.warm()
+    monkeypatch.setattr(knowledge.library, "look_up", None)
+    assert knowledge.info()["problems"] == told
+    assert told["count"] == 1
+
+
 def test_info_measures_the_knowledge_base(base: Base) -> None:
     knowledge = base.open({"core/a.md": "x" * 1_536, "practices/b.md": "y" * 512})
     base.clock.tick(12.5)

@@ -1,7 +1,7 @@
 """A knowledge base that lies in a cluster: its pages, its engine, and how fresh they are."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -113,10 +113,6 @@ class ClusterEngine:
         """The documents that are served."""
         views = self._replica.views
         return self._scope(views[0]).catalog.slots if views else ()
-
-    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
-        """For each page its stamp, its sections and their tokens."""
-        return {one.path: (one.stamp, one.section_total, one.tokens) for one in self.entries}
 
     def update(
         self,

@@ -13,7 +13,7 @@ from sage.errors import ConfigError
 from sage.search.vocabulary import stem_of
 from sage.values import OWN
 
-MAPPING = 1
+MAPPING = 2
 """To be raised whenever the mapping, or what is written into it, changes."""
 BUCKETS = 16
 """The places of words lie in so many fields, by stem: a search loads those of its own words."""

@@ -6,7 +6,7 @@ of being written keeps its last good copy until it is quiet.
 
 import hashlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from sage.documents.containment import Escape, may_pass
 from sage.documents.document import Document, parse_document
 from sage.documents.exported import EXPORTED, is_exported, without_export
 from sage.documents.files import SourceFile, Stamp
-from sage.documents.problems import Problem
+from sage.documents.problems import Problem, problem_on
 from sage.documents.source_roots import Listed, all_of, joined, open_sources
 from sage.documents.titles import Titles
 from sage.documents.unserved import Unserved, left_out
@@ -32,7 +32,7 @@ QUIET_SECONDS = 0.05
 # On a busy machine a writer may be halted for longer between truncating a file and writing it.
 EMPTY_SECONDS = 1.0
 _TRIES = 8
-MAX_KEPT_BYTES = 64_000_000
+MAX_KEPT_BYTES = 32_000_000
 """What documents kept in memory may take; a base that has more reads the rest again."""
 
 
@@ -168,9 +168,16 @@ class Library:
         return found
 
     def known_problems(
-        self, listings: Iterable[Listing], deadline: Deadline
+        self,
+        listings: Iterable[Listing],
+        indexed: Mapping[str, tuple[Stamp, Sequence[str]]],
+        deadline: Deadline,
     ) -> tuple[list[Problem], int]:
-        """What is wrong as far as the deadline allows to know, and how many pages are unread."""
+        """What is wrong as far as the deadline allows to know, and how many pages are unread.
+
+        Args:
+            indexed: what was wrong with a page when it had that stamp.
+        """
         found: list[Problem] = []
         unread = 0
         if self._pages is not None:
@@ -178,6 +185,10 @@ class Library:
         for listing in listings:
             found += listing.problems
             for source in listing.files:
+                stamp, problems = indexed.get(source.path, (None, ()))
+                if stamp == source.stamp:
+                    found += (problem_on(source.path, problem) for problem in problems)
+                    continue
                 loaded = self._known(source)
                 if loaded is None and not deadline.expired:
                     loaded = self._look_up_by(source, deadline)

@@ -17,7 +17,7 @@ MAX_TERM = 64
 MAX_PARTS = 8
 JOIN = "_"
 """Ends the joined form of an identifier: `error_handling` is not the word `errorhandling`."""
-_MEMORY = 60_000
+_MEMORY = 20_000
 
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"

@@ -98,6 +98,8 @@ class DocumentEntry(NamedTuple):
     """Words of the indexed sections, for the ranking."""
     indexed_sections: int
     """Those that can be found: not those that only point elsewhere."""
+    problems: tuple[str, ...] = ()
+    """What is not served as written, without the path."""
 
     @property
     def state(self) -> str:

@@ -38,12 +38,12 @@ _BUILD_SHARE = 0.7
 """What a call may use of its time to index; the rest is for the answer."""
 _LONG_BUILD_SECONDS = 3.0
 """The most that a call with a deadline gives to an update of many documents: others go on."""
-_PATIENCE_SECONDS = 1.0
+_PATIENCE_SECONDS = 0.5
 """How long a call waits for another one that indexes, once there is something to search."""
 _CLOSE_SECONDS = 5.0
 _KEEP_AFTER = 20
 """Documents that may change before the index is written again; fewer wait for the end."""
-_MOST_IN_MEMORY = 64_000_000
+_MOST_IN_MEMORY = 32_000_000
 """Bytes of segments that a long build holds; then they are kept, and read from the file."""
 
 
@@ -200,10 +200,6 @@ class SearchEngine:
         finally:
             self._changing.release()
 
-    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
-        """For each indexed file its stamp, its sections and their tokens."""
-        return {one.path: (one.stamp, one.section_total, one.tokens) for one in self.entries}
-
     @property
     def entries(self) -> Sequence[DocumentEntry]:
         """The documents that are indexed; the same object until the index changes."""
@@ -292,14 +288,16 @@ class SearchEngine:
             update.load()
             described = update.described(self._analyzer, self._count_tokens)
             index.footers = update.footers
-            if update.gone or described:
-                index.change(update.gone, described)
-                self._unkept += max(len(update.gone), len(described))
+            replaced = update.replaced
+            if replaced or described:
+                index.change(replaced, described)
+                self._unkept += max(len(replaced), len(described))
                 self._serve(index)
             update.applied()
             if self._may_write and index.segments.memory_bytes > _MOST_IN_MEMORY:
                 self._keep_so_far(index)
-            self._missing = len(update.pending) + len(update.unreached)
+            waiting = len(update.pending) + len(update.documents)
+            self._missing = waiting + len(update.unreached)
 
     def _keep_so_far(self, index: Index) -> None:
         """In the middle of a build: write what there is and go on with what the file holds.

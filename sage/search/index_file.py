@@ -13,6 +13,7 @@ import stat
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -210,7 +211,8 @@ def _sealed(manifest: Mapping[str, Any], parts: Mapping[str, Part]) -> Iterator[
     listed = {**manifest, "parts": [[name, part.size] for name, part in parts.items()]}
     head = json.dumps(listed, ensure_ascii=True, separators=(",", ":")).encode()
     seal = hashlib.blake2b(digest_size=_DIGEST)
-    for piece in (_MAGIC, len(head).to_bytes(_LENGTH, "big"), head, *_pieces(parts.values())):
+    start = (_MAGIC, len(head).to_bytes(_LENGTH, "big"), head)
+    for piece in chain(start, _pieces(parts.values())):
         seal.update(piece)
         yield piece
     yield seal.digest()

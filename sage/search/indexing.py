@@ -78,6 +78,7 @@ def describe(
         tokens=costs.whole,
         length=sum(section.length for section in entries),
         indexed_sections=len(entries),
+        problems=tuple(problem.on_page for problem in document.problems),
     )
     return entry, [Row(fields, 0, pack_record(stored)), *rows]
 

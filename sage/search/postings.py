@@ -9,6 +9,7 @@ import threading
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import accumulate, islice
 from operator import le
 from typing import NamedTuple
@@ -147,6 +148,18 @@ class SegmentData:
         self._row_type = "H" if len(self.lengths) <= _NARROW_ROWS else "I"
         self._check()
 
+    def kept_in(self, parts: Mapping[str, Part]) -> "SegmentData":
+        """The same data, read from where it was kept; what of it is loaded stays so.
+
+        Raises:
+            UntrustedIndex: something else lies there.
+        """
+        if any(parts[name].size != part.size for name, part in self.parts.items()):
+            raise UntrustedIndex(DAMAGED)
+        data = copy(self)
+        data.parts = parts
+        return data
+
     @property
     def size_bytes(self) -> int:
         """What it takes, wherever it lies."""
@@ -174,6 +187,10 @@ class SegmentData:
         for at, mask in enumerate(self._masks):
             _, _, form = self._key(at).partition(SEPARATOR.encode())
             yield SegmentTerm(_form(form), mask, self._first_lists[at])
+
+    def keys(self) -> Iterator[bytes]:
+        """The keys of all forms, in order."""
+        return map(self._key, range(len(self._masks)))
 
     def postings(self, term: SegmentTerm, field: str) -> Postings | None:
         """Where a form occurs in a field; None when it does not."""
@@ -262,7 +279,7 @@ class PostingReader:
         """The words of every row."""
         lengths = array("I")
         for leaf in self.leaves:
-            lengths.extend(leaf.data.lengths)
+            lengths.frombytes(leaf.data.lengths.cast("B"))
         return lengths
 
     def forms(self, stem: str) -> dict[str, int]:
@@ -323,25 +340,28 @@ class PostingReader:
         return found
 
 
+def key_of(stem: str, form: str) -> bytes:
+    """What a form is found by in a segment: the forms of a stem lie together."""
+    return f"{stem}{SEPARATOR}{form}".encode("utf-8", "surrogatepass")
+
+
 def build(
-    terms: Iterable[tuple[str, Mapping[str, GatheredTerm]]],
-    stem: Callable[[str], str],
+    terms: Iterable[tuple[bytes, Mapping[str, GatheredTerm]]],
     lengths: Sequence[int],
     records: Sequence[bytes],
 ) -> SegmentData:
-    """A segment of what was gathered, with the length and the record of each row."""
-    keyed = sorted(
-        ((stem(form) + SEPARATOR + form).encode("utf-8", "surrogatepass"), fields)
-        for form, fields in terms
-    )
-    masks = bytearray()
+    """A segment of what was gathered, with the length and the record of each row.
+
+    Args:
+        terms: by key, in the order of keys.
+    """
+    keys, masks = bytearray(), bytearray()
     key_ends, first_lists, row_ends, place_ends = (array("I") for _ in range(4))
     rows = array("H" if len(lengths) <= _NARROW_ROWS else "I")
     counts, places = bytearray(), array("H")
-    key_end = 0
-    for key, fields in keyed:
-        key_end += len(key)
-        key_ends.append(key_end)
+    for key, fields in terms:
+        keys += key
+        key_ends.append(len(keys))
         first_lists.append(len(row_ends))
         masks.append(sum(BITS[name] for name in fields))
         for name in FIELDS:
@@ -354,7 +374,7 @@ def build(
                 place_ends.append(len(places))
     return SegmentData(
         {
-            "keys": MemoryPart(b"".join(key for key, _ in keyed)),
+            "keys": MemoryPart(bytes(keys)),
             "key_ends": MemoryPart(key_ends.tobytes()),
             "masks": MemoryPart(bytes(masks)),
             "first_lists": MemoryPart(first_lists.tobytes()),
@@ -377,19 +397,18 @@ def _form(data: bytes) -> str:
         raise UntrustedIndex(DAMAGED) from error
 
 
-def _numbers(part: Part) -> "array[int]":
+def _numbers(part: Part) -> "memoryview[int]":
+    """What lies in memory as it is: an array would be a second copy."""
     if part.size % 4:
         raise UntrustedIndex(DAMAGED)
-    numbers = array("I")
-    numbers.frombytes(part.read(0, part.size))
-    return numbers
+    return memoryview(part.read(0, part.size)).cast("I")
 
 
 def _ends(records: Sequence[bytes]) -> "array[int]":
     return array("I", accumulate(map(len, records)))
 
 
-def _are_ends(ends: "array[int]", size: int) -> bool:
+def _are_ends(ends: "memoryview[int]", size: int) -> bool:
     """Whether these are the ends of consecutive pieces of that size together."""
     rising = all(map(le, ends, islice(ends, 1, None)))
     return rising and (ends[-1] == size if ends else size == 0)

@@ -7,12 +7,12 @@ frequencies (`vocabulary.Words`, `ranking.Counts`), says whether it is ready, an
 `sage.cluster.conformance` tries all of it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from sage.deadline import Deadline
 from sage.documents.document import Page
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
 from sage.search.found import Found, SearchOptions
@@ -58,9 +58,6 @@ class Engine(Protocol):
     @property
     def entries(self) -> Sequence[DocumentEntry]:
         """The documents that are indexed; the same object until the index changes."""
-
-    def sizes(self) -> Mapping[str, tuple[Stamp, int, int]]:
-        """For each indexed file its stamp, its sections and their tokens."""
 
     def update(
         self,

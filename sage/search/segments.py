@@ -5,8 +5,11 @@ segment that was written is data only: nothing is ever unpickled. What a row mea
 what a match is worth the ranking's.
 """
 
+import heapq
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from sage.search.postings import (
@@ -22,6 +25,7 @@ from sage.search.postings import (
     SegmentData,
     Stem,
     build,
+    key_of,
 )
 
 with warnings.catch_warnings():
@@ -45,8 +49,10 @@ class Pool:
     Rows come in the order of their numbers, so that only the terms need to be sorted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stem: Stem) -> None:
+        self._stem = stem
         self._terms: dict[str, dict[str, GatheredTerm]] = {}
+        self._moved: list[tuple[SegmentData, Mapping[int, int]]] = []
 
     def gather(self, row: int, fields: Mapping[str, Positions]) -> None:
         """Take the terms of a row whose number is higher than any before."""
@@ -72,32 +78,29 @@ class Pool:
         """Take one posting as Whoosh itself hands them over: ours never come this way."""
         raise NotImplementedError(f"{posting[0]} is not indexed by Whoosh")
 
-    def move(self, form: str, field: str, postings: Postings, moved: Mapping[int, int]) -> None:
-        """Take the postings of a term in rows that are now behind all that came before.
+    def move(self, data: SegmentData, moved: Mapping[int, int]) -> None:
+        """Take the rows of a segment, which are now behind all that came before.
 
         Args:
             moved: for each row that lives its new number.
         """
-        if all(map(moved.__contains__, postings.rows)):
-            term = self._term(form, field)
-            term.rows.extend(map(moved.__getitem__, postings.rows))
-            term.counts += postings.counts
-            term.places.extend(postings.all_positions)
-            return
-        for row, places in postings.items():
-            if row in moved:
-                term = self._term(form, field)
-                term.rows.append(moved[row])
-                term.counts.append(len(places))
-                term.places.extend(places)
+        self._moved.append((data, moved))
 
-    def iter_postings(self) -> Iterable[tuple[str, dict[str, GatheredTerm]]]:
-        """Everything gathered: each form with its fields."""
-        return self._terms.items()
+    def iter_postings(self) -> Iterator[tuple[bytes, Mapping[str, GatheredTerm]]]:
+        """Everything gathered, in the order of keys: of segments only a term at a time is held."""
+        stem = self._stem
+        gathered = sorted(
+            (key_of(stem(form), form), fields) for form, fields in self._terms.items()
+        )
+        if not self._moved:
+            return iter(gathered)
+        parts = (_moved_terms(data, moved) for data, moved in self._moved)
+        return _joined(heapq.merge(gathered, *parts, key=itemgetter(0)))
 
     def cleanup(self) -> None:
         """Let go of what was gathered."""
         self._terms.clear()
+        self._moved.clear()
 
     def _term(self, form: str, field: str) -> GatheredTerm:
         fields = self._terms.get(form)
@@ -107,6 +110,48 @@ class Pool:
         if term is None:
             term = fields[field] = GatheredTerm()
         return term
+
+
+KeyedTerm = tuple[bytes, Mapping[str, GatheredTerm]]
+
+
+def _moved_terms(data: SegmentData, moved: Mapping[int, int]) -> Iterator[KeyedTerm]:
+    """The terms of the rows of a segment that live, with their new numbers."""
+    for key, term in zip(data.keys(), data.all_terms(), strict=True):
+        found = ((name, data.postings(term, name)) for name in FIELDS)
+        fields = {name: _moved_postings(one, moved) for name, one in found if one is not None}
+        living = {name: one for name, one in fields.items() if one.rows}
+        if living:
+            yield key, living
+
+
+def _moved_postings(postings: Postings, moved: Mapping[int, int]) -> GatheredTerm:
+    term = GatheredTerm()
+    if all(map(moved.__contains__, postings.rows)):
+        term.rows.extend(map(moved.__getitem__, postings.rows))
+        term.counts += postings.counts
+        term.places.extend(postings.all_positions)
+        return term
+    for row, places in postings.items():
+        if row in moved:
+            term.rows.append(moved[row])
+            term.counts.append(len(places))
+            term.places.extend(places)
+    return term
+
+
+def _joined(terms: Iterable[KeyedTerm]) -> Iterator[KeyedTerm]:
+    """What several parts have of one key as one term; of equal keys the first has lower rows."""
+    for key, same in groupby(terms, itemgetter(0)):
+        fields: dict[str, GatheredTerm] = {}
+        for _, part in same:
+            for name, term in part.items():
+                known = fields.setdefault(name, term)
+                if known is not term:
+                    known.rows += term.rows
+                    known.counts += term.counts
+                    known.places += term.places
+        yield key, fields
 
 
 class PostingField(FieldType):  # type: ignore[misc]
@@ -170,9 +215,6 @@ class Segment(base.Segment):  # type: ignore[misc]
 class ArrayCodec(base.Codec):  # type: ignore[misc]
     length_stats = False
 
-    def __init__(self, stem: Stem) -> None:
-        self._stem = stem
-
     def new_segment(self, storage: Any, name: str) -> Segment:
         """A segment to be written."""
         del storage, name
@@ -186,7 +228,7 @@ class ArrayCodec(base.Codec):  # type: ignore[misc]
     def field_writer(self, storage: Any, segment: Segment) -> "TermsWriter":
         """Writes what was gathered of the terms."""
         del storage
-        return TermsWriter(segment, self._stem)
+        return TermsWriter(segment)
 
 
 class RecordWriter(base.PerDocumentWriter):  # type: ignore[misc]
@@ -215,16 +257,15 @@ class RecordWriter(base.PerDocumentWriter):  # type: ignore[misc]
 class TermsWriter(base.FieldWriter):  # type: ignore[misc]
     """Turns what a pool gathered into the arrays of a segment."""
 
-    def __init__(self, segment: Segment, stem: Stem) -> None:
+    def __init__(self, segment: Segment) -> None:
         self._segment = segment
-        self._stem = stem
         self.is_closed = False
 
     def add_postings(self, schema: Any, lengths: None, items: Iterable[Any]) -> None:
         """Write what a pool gathered."""
         del schema, lengths
         segment = self._segment
-        segment.data = build(items, self._stem, segment.lengths, segment.records)
+        segment.data = build(items, segment.lengths, segment.records)
         segment.lengths, segment.records = [], []
 
     def close(self) -> None:
@@ -235,8 +276,8 @@ class Writer(SegmentWriter):  # type: ignore[misc]
     """Whoosh's writer; the list of segments it commits stays in memory."""
 
     def __init__(self, store: "SegmentStore") -> None:
-        super().__init__(store, _lk=False, codec=ArrayCodec(store.stem), compound=False)
-        self.pool = Pool()
+        super().__init__(store, _lk=False, codec=ArrayCodec(), compound=False)
+        self.pool = Pool(store.stem)
         self._store = store
 
     def add_row(self, row: Row) -> None:
@@ -254,11 +295,7 @@ class Writer(SegmentWriter):  # type: ignore[misc]
             if not segment.is_deleted(row):
                 moved[row] = self.docnum
                 self.add_document(length=data.lengths[row], record=data.record(row))
-        for term in data.all_terms():
-            for field in FIELDS:
-                postings = data.postings(term, field)
-                if postings is not None:
-                    self.pool.move(term.form, field, postings, moved)
+        self.pool.move(data, moved)
 
     def _commit_toc(self, segments: list[Segment]) -> None:
         self._store.segments = segments

@@ -15,6 +15,7 @@ from sage.errors import TimeoutExceeded
 from sage.search.analysis import Analyzer
 from sage.search.index import Index
 from sage.search.indexing import CountTokens, Described, describe
+from sage.search.postings import Row
 
 LookUp = Callable[[SourceFile], Loaded]
 Progress = Callable[[int, int], None]
@@ -22,6 +23,9 @@ Progress = Callable[[int, int], None]
 FIRST_BATCH_BYTES = 500_000
 MAX_BATCH_BYTES = 2_000_000
 """The first results come soon, and later batches are few: each becomes a segment."""
+MAX_DESCRIBED = 200_000
+"""Words of sections, each counted once for a section, that are held until they are indexed: those
+of 2 MB in English. A Chinese page gives six times as many for its bytes."""
 _FILE_BYTES = 500
 """What a file costs beside its text, in bytes of text."""
 
@@ -84,6 +88,8 @@ class IndexUpdate:
 
     def load(self) -> None:
         """Load the next batch. Behind the last one come the documents that a footer changes."""
+        if self.documents:
+            return  # the rest of the last one
         if not self._done and self._progress is not None:
             self._progress(0, 2 * self._total)
         entries = self._index.catalog.entries
@@ -111,20 +117,29 @@ class IndexUpdate:
                 yield path
 
     def described(self, analyzer: Analyzer, count_tokens: CountTokens) -> list[Described]:
-        """The entries and rows of the loaded documents, for as long as there is time."""
+        """The entries and rows of loaded documents: what may be held, while there is time."""
         described: list[Described] = []
-        for path, (document, stamp) in self.documents.items():
+        held = 0
+        for path, (document, stamp) in list(self.documents.items()):
+            if held >= MAX_DESCRIBED:
+                break
+            del self.documents[path]
             if self._deadline.expired:
                 self.unreached.add(path)
             else:
                 described.append(describe(document, stamp, self.footers, analyzer, count_tokens))
+                held += sum(map(_words, described[-1][1]))
             self._tell()
         return described
 
+    @property
+    def replaced(self) -> set[str]:
+        """What is to be taken out together with what was described: the rest stays until then."""
+        return self.gone.difference(self.documents)
+
     def applied(self) -> None:
-        """The batch is in the index: go on with the next."""
-        self.gone = set()
-        self.documents = {}
+        """What was described is in the index: go on with the next."""
+        self.gone.intersection_update(self.documents)
 
     def _next_batch(self) -> list[str]:
         """The next files, up to a size that grows from batch to batch."""
@@ -180,3 +195,7 @@ class IndexUpdate:
                 yield entry.last_lines
         for document, _ in self.documents.values():
             yield ending_keys(document.body)
+
+
+def _words(row: Row) -> int:
+    return sum(map(len, row.fields.values()))

@@ -16,7 +16,7 @@ from sage.search.postings import BITS, PostingReader
 from sage.search.segments import EnglishStemmer
 from sage.search.spelling import RealWords, Spelling
 
-_MAX_STEMS = 100_000
+_MAX_STEMS = 30_000
 _SHORT_DOUBLE = re.compile(r"([aeiou]([bdfgnr])\2)(?:ed|ing)")
 """`added` is no form of `ad`: a vowel and a doubled letter are a whole word."""
 _FAMILIES = (

@@ -289,7 +289,7 @@ def test_before_the_first_update_nothing_is_found_and_it_says_so(base: Base) -> 
     made = IndexedBase(base)
     engine = made.engine
     assert engine.state.state == "empty"
-    assert engine.sizes() == {}
+    assert not engine.entries
     inside, finish = threading.Event(), threading.Event()
 
     def stuck(source: SourceFile) -> Loaded:
@@ -371,8 +371,8 @@ def test_sections_are_ranked_over_all_documents(indexed: IndexedBase) -> None:
 def test_sizes_count_every_section(indexed: IndexedBase) -> None:
     indexed.update()
     totals: Counter[str] = Counter()
-    for path, (_, sections, _) in indexed.engine.sizes().items():
-        totals[path.split("/")[1]] += sections
+    for entry in indexed.engine.entries:
+        totals[entry.layer] += entry.section_total
     assert totals == {"core": 2, "practices": 3}
 
 

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sage.search.catalog import (
     pack_record,
     unpack_record,
 )
-from sage.search.index import Index, contents_of, load, reopened, save
+from sage.search.index import Index, contents_of, json_pieces, load, reopened, save
 from sage.search.index_file import FilePart, IndexFile, MemoryPart, UntrustedIndex
 from sage.search.postings import PARTS, Row
 from tests.search.test_catalog import entry
@@ -139,6 +140,16 @@ def test_a_large_file_is_read_by_the_piece(tmp_path: Path, monkeypatch: pytest.M
     assert texts(index)["p7.md"] == "word7 all"
     index.change({"p7.md"}, [described("new.md", "fresh")])
     assert "p7.md" not in texts(index)
+
+
+def test_json_in_pieces_is_the_same_json() -> None:
+    long = [[f"page {n} \U0001f600", n, None, ["a", "b"]] for n in range(1_700)]
+    column = tuple(f"é {n}" for n in range(501))
+    value = {"fields": [[long, []], [column, [1, 2]], [("x",), ()]], "none": {}, "empty": []}
+    pieces = list(json_pieces(value))
+    written = b"".join(pieces).decode()
+    assert written == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert max(map(len, pieces)) < len(written) / 2
 
 
 def test_another_file_does_not_replace_what_is_in_memory(tmp_path: Path) -> None:

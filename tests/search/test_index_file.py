@@ -1,6 +1,7 @@
 import fcntl
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,25 @@ def index_file(tmp_path: Path) -> IndexFile:
 def test_what_was_written_is_read_again(index_file: IndexFile) -> None:
     index_file.write({"made": 1}, PARTS)
     assert read(index_file) == (1, BYTES)
+
+
+def test_it_is_written_by_the_piece(index_file: IndexFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    # All pieces at once would take as much memory as the file of a large index.
+    events: list[str] = []
+
+    class Told(MemoryPart):
+        def read(self, start: int, stop: int) -> bytes:
+            events.append("read")
+            return super().read(start, stop)
+
+    def write(folder: object, name: str, pieces: Iterable[bytes]) -> int:
+        del folder, name
+        events.extend("written" for _ in pieces)
+        return 0
+
+    monkeypatch.setattr("sage.search.index_file.write_file", write)
+    index_file.write({}, {"a": Told(b"a"), "b": Told(b"b")})
+    assert [*events[-5:]] == ["read", "written", "read", "written", "written"]
 
 
 def test_an_empty_cache_holds_nothing(index_file: IndexFile) -> None:

@@ -1,14 +1,21 @@
+from collections.abc import Mapping
+
 import pytest
 
-from sage.search.postings import MAX_POSITION, Postings
+from sage.search.postings import MAX_POSITION, GatheredTerm, Postings
 from sage.search.segments import Pool
+from sage.search.vocabulary import stem_of
+
+
+def by_form(pool: Pool) -> dict[str, Mapping[str, GatheredTerm]]:
+    return {key.decode().partition("\0")[2]: fields for key, fields in pool.iter_postings()}
 
 
 def test_terms_are_gathered_by_form_and_field() -> None:
-    pool = Pool()
+    pool = Pool(stem_of)
     pool.gather(0, {"body": {"b": [3]}})
     pool.gather(1, {"body": {"b": [4, 9], "a": [0]}, "title": {"a": [1]}})
-    gathered = dict(pool.iter_postings())
+    gathered = by_form(pool)
     assert set(gathered) == {"a", "b"}
     assert set(gathered["a"]) == {"body", "title"}
     term = gathered["b"]["body"]
@@ -16,16 +23,16 @@ def test_terms_are_gathered_by_form_and_field() -> None:
 
 
 def test_positions_are_kept_within_bounds() -> None:
-    pool = Pool()
+    pool = Pool(stem_of)
     pool.gather(0, {"body": {"far": [5, 10**9], "often": list(range(1000))}})
-    gathered = dict(pool.iter_postings())
+    gathered = by_form(pool)
     assert list(gathered["far"]["body"].places) == [5, MAX_POSITION]
     assert list(gathered["often"]["body"].counts) == [255]
 
 
 def test_whoosh_indexes_nothing_itself() -> None:
     with pytest.raises(NotImplementedError):
-        Pool().add(("body", b"a", 0, 1.0, b""))
+        Pool(stem_of).add(("body", b"a", 0, 1.0, b""))
 
 
 def test_positions_are_read_on_request() -> None:

@@ -10,10 +10,10 @@ from sage.search.vocabulary import stem_of
 
 
 def built() -> SegmentData:
-    pool = Pool()
+    pool = Pool(stem_of)
     pool.gather(0, {"title": {"retries": [0]}, "body": {"retry": [0, 4], "数据": [2]}})
     pool.gather(1, {"body": {"retry": [1], "retries": [2]}, "code": {"retry_": [3]}})
-    return build(pool.iter_postings(), stem_of, [5, 4], [b"first", b""])
+    return build(pool.iter_postings(), [5, 4], [b"first", b""])
 
 
 def all_read(data: SegmentData) -> dict[tuple[str, str], dict[int, list[int]]]:
@@ -54,7 +54,7 @@ def test_it_is_the_same_from_its_parts() -> None:
 
 
 def test_an_empty_segment_holds_nothing() -> None:
-    data = build([], stem_of, [], [])
+    data = build([], [], [])
     assert data.terms("a") == []
     assert list(data.all_terms()) == []
 

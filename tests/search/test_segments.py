@@ -1,9 +1,10 @@
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sage.search.postings import Row, SegmentData
+from sage.search.postings import PARTS, Row, SegmentData
 from sage.search.segments import SegmentStore
 from sage.search.vocabulary import stem_of
 
@@ -57,6 +58,24 @@ def test_merging_drops_deleted_rows_and_moves_the_rest_behind_the_added() -> Non
     assert [index.reader.record(number).decode() for number in range(3)] == ["one", "four", "three"]
     assert found(index, "body", "two") == []
     assert found(index, "body", "three") == [(2, (1,))]
+
+
+def test_merged_segments_are_what_their_living_rows_would_have_made() -> None:
+    chance = random.Random(11)
+    words = ("retry", "retries", "retry_", "数据", "a", "ab", "b")
+    texts = [" ".join(chance.choices(words, k=6)) for _ in range(60)]
+    rows = [row(str(at), body=text, title=text[:9]) for at, text in enumerate(texts)]
+    index, plain = SegmentStore(stem_of), SegmentStore(stem_of)
+    for start in range(0, 50, 10):
+        index.change((), rows[start : start + 10])
+    deleted = set(chance.sample(range(50), 20))
+    index.change(deleted, rows[50:], merged=5)
+    living = [rows[at] for at in (*range(50, 60), *range(50)) if at not in deleted]
+    plain.change((), living)
+    (merged,), (expected,) = index.data, plain.data
+    for name in PARTS:
+        part, other = merged.parts[name], expected.parts[name]
+        assert part.read(0, part.size) == other.read(0, other.size), name
 
 
 def test_everything_deleted_and_merged_leaves_nothing() -> None:

@@ -1,3 +1,5 @@
+import pytest
+
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
@@ -24,6 +26,27 @@ def test_only_what_differs_from_the_catalog_is_loaded(base: Base) -> None:
     again = update_of(indexed, index)
     assert set(again.documents) == {".knowledge/core/p0.md"}
     assert again.gone == {".knowledge/core/p0.md", ".knowledge/core/p1.md"}
+
+
+def test_a_page_of_many_words_goes_alone_and_the_others_stay_until_their_turn(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base.write(PAGES)
+    indexed, index = IndexedBase(base), Index()
+    first = update_of(indexed, index)
+    index.change(first.replaced, first.described(Analyzer(), count_words))
+    monkeypatch.setattr("sage.search.update.MAX_DESCRIBED", 1)
+    base.write({path: f"# New\n\nAnother {path}.\n" for path in PAGES})
+    again = update_of(indexed, index)
+    titles: list[list[str]] = []
+    while again.is_needed:
+        again.load()
+        described = again.described(Analyzer(), count_words)
+        assert len(described) == len(again.replaced) == 1
+        index.change(again.replaced, described)
+        again.applied()
+        titles.append(sorted(entry.title for entry in index.catalog.slots))
+    assert titles == [["New", "P1", "P2"], ["New", "New", "P2"], ["New", "New", "New"]]
 
 
 def test_a_file_that_could_not_be_read_in_time_is_not_reached() -> None:
