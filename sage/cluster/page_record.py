@@ -58,7 +58,7 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "generation": generation,
         "sections": entry.indexed_sections,
         "entry": {"fields": json.dumps(entry, ensure_ascii=False)},
-        "lengths": ",".join(str(row.length) for row in rows),
+        "lengths": to_column(",".join(str(row.length) for row in rows)),
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
         **_stems(rows),
@@ -105,7 +105,26 @@ def _places(rows: Iterable[Row]) -> dict[str, str]:
     buckets: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
     for form, line in lines.items():
         buckets[bucket_of(form)].append(line)
-    return {name: "\n".join((*found, "")) for name, found in buckets.items() if len(found) > 1}
+    return {
+        name: to_column("\n".join((*found, "")))
+        for name, found in buckets.items()
+        if len(found) > 1
+    }
+
+
+def to_column(text: str) -> str:
+    """A text as a column takes it: bytes in base64."""
+    return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
+
+
+def from_column(value: str) -> str:
+    """The text that was put into a column.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    # Some versions leave out the padding, and take letters that are safe in addresses.
+    return base64.b64decode(f"{value}==", b"-_").decode("utf-8", "surrogatepass")
 
 
 class PageWords(NamedTuple):

@@ -16,7 +16,14 @@ from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
-from sage.cluster.page_record import content_stamp, page_hash, to_document, words_of, words_on
+from sage.cluster.page_record import (
+    content_stamp,
+    from_column,
+    page_hash,
+    to_document,
+    words_of,
+    words_on,
+)
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
@@ -292,11 +299,11 @@ class Publisher:
             query = {"ids": {"values": ids}}
             fields = {
                 "_source": ["path", "layer", "sections"],
-                "stored_fields": ["_source", *BUCKET_FIELDS],
+                "docvalue_fields": list(BUCKET_FIELDS),
             }
             for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], _soon()):
                 stored = hit.get("fields", {})
-                places = [stored[name][0] for name in BUCKET_FIELDS if name in stored]
+                places = [from_column(stored[name][0]) for name in BUCKET_FIELDS if name in stored]
                 source = hit["_source"]
                 yield source["path"], source["layer"], places, source["sections"]
 

@@ -2,11 +2,11 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sage.cluster.connection import Connection
-from sage.cluster.page_record import places_of, postings_of
+from sage.cluster.page_record import from_column, places_of, postings_of
 from sage.cluster.replica import Scope
 from sage.cluster.requests import candidates_query, counting, inside, searched
 from sage.cluster.schema import bucket_of, page_id
@@ -18,6 +18,7 @@ from sage.search.vocabulary import Forms, stem_of
 
 CANDIDATES = 200
 """Pages that the cluster hands over for a query; its order is only nearly ours."""
+DAMAGED = "a page in the cluster is damaged; publish again"
 _TOGETHER = 50
 """Pages that are looked at for words that stand together."""
 
@@ -29,8 +30,10 @@ class ClusterReader:
         self._connection = connection
         self._scope = scope
         self._deadline = deadline
-        self._pages: dict[int, Mapping[str, list[str]]] = {}
-        """The stored fields of the candidates, by the row of each."""
+        self._pages: dict[int, Mapping[str, str]] = {}
+        """Lengths and places of the candidates, by the row of each."""
+        self._records: dict[int, str] = {}
+        """What is shown of pages, as the cluster keeps it."""
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
         """How many documents hold a concept of several stems."""
@@ -52,8 +55,8 @@ class ClusterReader:
             {
                 "size": CANDIDATES if wanted.concepts else _TOGETHER,
                 "query": candidates_query(wanted, self._scope),
-                "_source": ["path"],
-                "stored_fields": ["_source", "lengths", "record", *buckets],
+                "stored_fields": "_none_",
+                "docvalue_fields": ["path", "lengths", *buckets],
                 "track_total_hits": True,
                 "aggs": counting(mixed, self._scope),
             },
@@ -90,27 +93,45 @@ class ClusterReader:
         first = self._firsts[row]
         return int(self._lengths[first][row - first])
 
+    def fetch(self, rows: Iterable[int]) -> None:
+        """Ask the cluster for what is shown of some pages, in one request."""
+        catalog = self._scope.catalog
+        ids = {
+            page_id(catalog.slots[catalog.owners[row]].path): row
+            for row in rows
+            if row not in self._records
+        }
+        if not ids:
+            return
+        body = {
+            "size": len(ids),
+            "query": {"bool": {"filter": inside(self._scope, {"ids": {"values": list(ids)}})}},
+            "stored_fields": ["record"],
+        }
+        answer = searched(self._connection, self._scope.indexes, body, self._deadline)
+        for hit in answer["hits"]["hits"]:
+            self._records[ids[hit["_id"]]] = hit["fields"]["record"][0]
+
     def record(self, row: int) -> bytes:
         """What is shown of a page."""
-        stored = self._pages.get(row)
-        if stored is None:
-            stored = self._loaded(row)
+        self.fetch((row,))
+        if row not in self._records:
+            raise Unavailable("a page is no longer in the cluster; ask again")
         try:
-            return base64.b64decode(stored["record"][0], validate=True)
-        except (binascii.Error, LookupError, ValueError) as error:
-            raise Unavailable("a page in the cluster is damaged; publish again") from error
+            return base64.b64decode(self._records[row], validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise Unavailable(DAMAGED) from error
 
     def _keep(self, hits: Sequence[Mapping[str, Any]]) -> None:
         slots, firsts = self._scope.slots, self._scope.catalog.first_rows
         for hit in hits:
-            slot = slots.get(hit["_source"]["path"])
+            columns = hit["fields"]
+            slot = slots.get(columns.pop("path")[0])
             if slot is not None:
-                self._pages[firsts[slot]] = hit["fields"]
+                self._pages[firsts[slot]] = _texts(columns)
         # Postings are read in the order of rows.
         self._pages = dict(sorted(self._pages.items()))
-        self._lengths = {
-            first: stored["lengths"][0].split(",") for first, stored in self._pages.items()
-        }
+        self._lengths = {first: texts["lengths"].split(",") for first, texts in self._pages.items()}
         self._firsts = {
             first + inner: first
             for first, lengths in self._lengths.items()
@@ -120,21 +141,15 @@ class ClusterReader:
     def _occurrences(self, form: str) -> dict[str, list[tuple[int, Postings]]]:
         bucket = bucket_of(form)
         rows: dict[str, list[tuple[int, list[int]]]] = {}
-        for first, stored in self._pages.items():
-            if bucket in stored:
-                for field, held in places_of(stored[bucket][0], form).items():
+        for first, texts in self._pages.items():
+            if bucket in texts:
+                for field, held in places_of(texts[bucket], form).items():
                     rows.setdefault(field, []).extend((first + row, at) for row, at in held)
         return {field: [(0, postings_of(held))] for field, held in rows.items()}
 
-    def _loaded(self, row: int) -> Mapping[str, list[str]]:
-        scope = self._scope
-        path = scope.catalog.slots[scope.catalog.owners[row]].path
-        body = {
-            "query": {"bool": {"filter": inside(scope, {"ids": {"values": [page_id(path)]}})}},
-            "stored_fields": ["record", "lengths"],
-        }
-        hits = searched(self._connection, scope.indexes, body, self._deadline)["hits"]["hits"]
-        if not hits:
-            raise Unavailable("a page is no longer in the cluster; ask again")
-        fields: Mapping[str, list[str]] = hits[0]["fields"]
-        return fields
+
+def _texts(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    try:
+        return {name: from_column(values[0]) for name, values in columns.items()}
+    except ValueError as error:
+        raise Unavailable(DAMAGED) from error

@@ -26,13 +26,15 @@ TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
 
 _STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
 _KEPT = {"type": "text", "index": False, "store": True}
+_COLUMN = {"type": "binary", "doc_values": True}
+"""Read for many pages at once: as stored fields they would unpack all else of each page too."""
 _WORD = {"type": "keyword"}
 BUCKET_FIELDS = tuple(f"places_{number}" for number in range(BUCKETS))
 
 
 def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
     """What a new index is created with."""
-    kept = ("lengths", "record", "text", "words", *BUCKET_FIELDS)
+    kept, columns = ("record", "text", "words"), ("lengths", *BUCKET_FIELDS)
     return {
         "settings": {
             "number_of_shards": shards,
@@ -42,7 +44,7 @@ def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
         "mappings": {
             "dynamic": "strict",
             "_meta": meta,
-            "_source": {"excludes": [TITLE, FIELDS, TEXT, *kept]},
+            "_source": {"excludes": [TITLE, FIELDS, TEXT, *kept, *columns]},
             "properties": {
                 **dict.fromkeys(("kind", "path", "layer", "type", "status", "hash"), _WORD),
                 **dict.fromkeys(("tags", "languages", "source"), _WORD),
@@ -50,6 +52,7 @@ def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
                 "entry": {"type": "object", "enabled": False},
                 **dict.fromkeys((TITLE, FIELDS, TEXT), _STEMS),
                 **dict.fromkeys(kept, _KEPT),
+                **dict.fromkeys(columns, _COLUMN),
             },
         },
     }

@@ -1,7 +1,7 @@
 """What a search found: each section with what an answer can show of it, and which part of all."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,9 +10,9 @@ from sage.documents.site_markup import as_shown
 from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
 from sage.search.analysis import JOIN, folded, is_cjk
-from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument
+from sage.search.catalog import DocumentEntry, SectionEntry
 from sage.search.query import NO_FILTERS, Filters
-from sage.search.ranking import Ranked, Ranker
+from sage.search.ranking import Ranked, Ranker, ReadDocuments
 from sage.search.scoring import shown_score
 from sage.search.verdict import Verdict
 from sage.search.vocabulary import Concept
@@ -163,10 +163,10 @@ class SearchOptions:
 class FoundSections:
     """Makes found sections of what was ranked in one generation of the index."""
 
-    def __init__(self, ranker: Ranker, document: Callable[[int], StoredDocument]) -> None:
+    def __init__(self, ranker: Ranker, documents: ReadDocuments) -> None:
         self._ranker = ranker
         self._catalog = ranker.catalog
-        self._document = document
+        self._documents = documents
 
     def best(
         self,
@@ -183,7 +183,9 @@ class FoundSections:
             alone: the slots that no word of the query led to.
         """
         found: list[FoundSection] = []
-        for place, one in enumerate(self._in_force(ranked)):
+        order = self._in_force(ranked)
+        self._documents.fetch(one.slot for one in order[:limit])
+        for place, one in enumerate(order):
             score = shown_score(one.strength, possible)
             section = self.one(one.slot, one.section, score, highlights)
             section.by_meaning = one.slot in alone
@@ -200,7 +202,7 @@ class FoundSections:
 
     def one(self, slot: int, place: int, score: float, highlights: Highlights) -> FoundSection:
         """A section of a document; the document itself where the place is -1."""
-        stored = self._document(slot)
+        stored = self._documents.document(slot)
         section = stored.sections[place] if place >= 0 else None
         successor = self._catalog.successors.get(slot)
         replaced_by = self._catalog.slots[successor].topic if successor is not None else ""

@@ -269,6 +269,9 @@ class PostingReader:
     def gather(self, wanted: object) -> None:
         """Everything is at hand: nothing has to be fetched for a query."""
 
+    def fetch(self, rows: object) -> None:
+        """Nor for a record."""
+
     @property
     def segment_sizes(self) -> list[int]:
         """The number of rows in each segment, deleted ones included."""

@@ -6,7 +6,7 @@ say, which of the allowed documents are best the ranking's.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -278,6 +278,9 @@ class IndexReader(Protocol):
 
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
         """Where a form occurs in the candidates: first row, and what is counted from there."""
+
+    def fetch(self, rows: Iterable[int]) -> None:
+        """Have the records of some documents at hand: they are the next to be asked for."""
 
     def record(self, row: int) -> bytes:
         """What is shown of a document, and its sections, packed; by the row of the document."""

@@ -31,6 +31,7 @@ from sage.search.scoring import (
     SECTION_K1,
     UNIT,
     CorpusStats,
+    least_distance,
     rarity,
     standing,
 )
@@ -41,6 +42,18 @@ _MAX_FREQUENCIES = 100_000
 
 ReadDocument = Callable[[int], StoredDocument]
 """What is kept of the document of a slot."""
+
+
+class ReadDocuments(Protocol):
+    """Reads what is kept of documents, by their slots."""
+
+    def fetch(self, slots: Iterable[int]) -> None:
+        """Have some at hand: they are the next to be read."""
+
+    def document(self, slot: int) -> StoredDocument:
+        """What is kept of one."""
+
+
 Occurrences = Callable[[str, str], Iterable[tuple[int, Postings]]]
 """The postings of a form in a field, by segments: first row and what is counted from there."""
 
@@ -194,12 +207,12 @@ class Ranker:
         allowed: Callable[[int], bool] | None,
         limit: int,
         deadline: Deadline,
-        document: ReadDocument,
+        documents: ReadDocuments,
     ) -> Ranking:
         """The best documents among the allowed ones, each with its best section.
 
         Args:
-            document: reads what is kept of one; few are read.
+            documents: reads what is kept of them; few are read.
         """
         totals: dict[int, float] = {}
         complete = True
@@ -220,7 +233,7 @@ class Ranker:
         scored = {slot: self.sections(slot, weighed) for slot, _ in candidates}
         if not deadline.expired:
             self._add_nearness(scored, weighed)
-            self._add_headings(scored, weighed, document)
+            self._add_headings(scored, weighed, documents, [slot for slot, _ in candidates[:limit]])
         ranked = [self._ranked(slot, total, scored[slot]) for slot, total in candidates]
         ranked.sort(key=lambda one: (-one.strength, slots[one.slot].path))
         return Ranking(ranked[:limit], len(totals), complete and not deadline.expired)
@@ -284,9 +297,14 @@ class Ranker:
         self,
         scored: Mapping[int, dict[int, float]],
         weighed: Sequence[Weighed],
-        document: ReadDocument,
+        documents: ReadDocuments,
+        first: Sequence[int],
     ) -> None:
-        """Raise the sections whose heading says what was asked, and little else."""
+        """Raise the sections whose heading says what was asked, and little else.
+
+        Args:
+            first: the documents that will most likely be read afterwards.
+        """
         asked = sum(matches.rarity * weight for matches, weight in weighed)
         said: dict[int, tuple[float, int]] = {}
         for matches, weight in weighed:
@@ -298,9 +316,12 @@ class Ranker:
             (held, words, row) for row, (held, words) in said.items() if held >= LEAST_SAID * asked
         ]
         enough = [one for one in enough if one[2] in scored.get(owners[one[2]], ())]
-        for held, words, row in nlargest(MOST_HEADINGS, enough):
+        most = nlargest(MOST_HEADINGS, enough)
+        if most:
+            documents.fetch([*(owners[row] for _, _, row in most), *first])
+        for held, words, row in most:
             slot = owners[row]
-            entry = document(slot).sections[row - firsts[slot] - 1]
+            entry = documents.document(slot).sections[row - firsts[slot] - 1]
             # Without an anchor it is the page's title, which has a field of its own.
             if entry.anchor:
                 share = min(1.0, words / max(entry.heading_length, 1))
@@ -320,7 +341,7 @@ class Ranker:
             for (here, weight), (there, other_weight) in pairwise(weighed):
                 one, other = here.places(row), there.places(row)
                 if one and other:
-                    distance = _least_distance(one, other)
+                    distance = least_distance(one, other)
                     if distance <= NEAR_WORDS:
                         least = min(here.rarity * weight, there.rarity * other_weight)
                         nearness += least / distance
@@ -403,18 +424,3 @@ class Ranker:
             rarity(documents, stats.documents),
             rarity(sections, stats.sections),
         )
-
-
-def _least_distance(here: Sequence[int], there: Sequence[int]) -> int:
-    """The number of words from one to the other; one more against the order of the query."""
-    best = NEAR_WORDS + 1
-    i = j = 0
-    while i < len(here) and j < len(there):
-        gap = there[j] - here[i]
-        if gap > 0:
-            best = min(best, gap)
-            i += 1
-        else:
-            best = min(best, 1 - gap)
-            j += 1
-    return best

@@ -5,6 +5,7 @@ How the constants were chosen is in docs/search.md.
 
 import math
 from array import array
+from collections.abc import Sequence
 
 from sage.search.catalog import Catalog, DocumentEntry
 
@@ -101,3 +102,18 @@ def shown_score(strength: float, possible: float) -> float:
     """
     score = 1 - math.exp(-strength / (STRENGTH * possible)) if possible > 0 else 1.0
     return max(0.0001, round(score, 4))
+
+
+def least_distance(here: Sequence[int], there: Sequence[int]) -> int:
+    """The number of words from one to the other; one more against the order of the query."""
+    best = NEAR_WORDS + 1
+    i = j = 0
+    while i < len(here) and j < len(there):
+        gap = there[j] - here[i]
+        if gap > 0:
+            best = min(best, gap)
+            i += 1
+        else:
+            best = min(best, 1 - gap)
+            j += 1
+    return best

@@ -4,7 +4,7 @@ Which documents a query allows is the document filter's, which of them are best 
 much of them an answer shows the answering's.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -120,7 +120,7 @@ class Searcher:
             vocabulary, ranker.frequency, synonyms, english, self._stand_together
         )
         self._filter = DocumentFilter(ranker, self._interpreter, layers)
-        self._found = FoundSections(ranker, self.document)
+        self._found = FoundSections(ranker, self)
 
     def search(
         self,
@@ -163,20 +163,19 @@ class Searcher:
             self.meaning.use([section.path for section in reversed(sections)])
         if options.offset and options.end > _MOST_RANKED:
             found = replace(found, note="; ".join(filter(None, (found.note, BEYOND))))
-        return replace(
-            found, sections=sections[options.offset : options.end], more=len(sections) > options.end
-        )
+        shown = sections[options.offset : options.end]
+        return replace(found, sections=shown, more=len(sections) > options.end)
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text, several of one document."""
         asked = self.interpret(text, None, deadline)
-        documents = max(1, limit // _SECTIONS_OF_ONE)
-        fused = self.fused(text, asked, documents, deadline)
+        fused = self.fused(text, asked, max(1, limit // _SECTIONS_OF_ONE), deadline)
         strengths = [
             (strength, ranked.slot, place)
             for ranked in fused.ranking.best
             for place, strength in self._section_strengths(asked, ranked, fused).items()
         ]
+        self.fetch(slot for _, slot, _ in strengths)
         slots = self.catalog.slots
         strengths.sort(key=lambda one: (-one[0], slots[one[1]].path, one[2]))
         sections = [
@@ -219,6 +218,11 @@ class Searcher:
             parsed, understood.concepts, possible, allowed, tuple(notes), understood.missing, total
         )
 
+    def fetch(self, slots: Iterable[int]) -> None:
+        """Have what is shown of some documents at hand, where they are not."""
+        firsts = self.catalog.first_rows
+        self._reader.fetch([firsts[slot] for slot in slots if slot not in self._documents])
+
     def document(self, slot: int) -> StoredDocument:
         """What is shown of a document, and its indexed sections."""
         known = self._documents.get(slot)
@@ -246,8 +250,7 @@ class Searcher:
         return stored
 
     def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:
-        ranker = self.ranker
-        ranking = ranker.rank(asked.concepts, asked.allowed, limit, deadline, self.document)
+        ranking = self.ranker.rank(asked.concepts, asked.allowed, limit, deadline, self)
         return ranking if asked.total is None else ranking._replace(total=asked.total)
 
     def fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
@@ -357,6 +360,7 @@ class Searcher:
         ]
         self._found.sort(slots, options.sort)
         nothing = Highlights({}, ())
+        self.fetch(slots[options.offset : options.end])
         sections = [
             self._found.one(
                 slot, 0 if self.catalog.slots[slot].indexed_sections else -1, 1.0, nothing
@@ -385,6 +389,7 @@ class Searcher:
             self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
         )
         highlights = self._found.highlights(asked.concepts)
+        self.fetch(one.slot for one in best)
         sections = [
             self._found.one(
                 one.slot, one.section, shown_score(one.strength, asked.possible), highlights
