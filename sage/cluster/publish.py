@@ -14,14 +14,12 @@ from typing import Any
 from sage.cluster import generations
 from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection
+from sage.cluster.describing import PageToPublish, described
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import (
-    content_stamp,
     from_column,
     page_hash,
-    to_document,
-    words_of,
     words_on,
 )
 from sage.cluster.requests import all_hits
@@ -42,13 +40,11 @@ from sage.context.repository import repository_language
 from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import decoded, files_of, parsed
+from sage.documents.library import files_of, parsed
 from sage.documents.plain_text import ending_keys, find_footers
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
-from sage.search.analysis import Analyzer
-from sage.search.indexing import Described, describe
 from sage.settings import Settings
 from sage.values import OWN
 
@@ -59,15 +55,6 @@ _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True, slots=True)
-class PageToPublish:
-    """A page to be published."""
-
-    document: Document
-    data: bytes
-    hashed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +99,6 @@ class Publisher:
         self._options = options
         self._progress = progress or (lambda _done, _total: None)
         self._lock = PublishLock(connection, options.source)
-        self._analyzer = Analyzer()
 
     def publish(self) -> Published:
         """Bring the cluster to the files as they are now.
@@ -255,27 +241,25 @@ class Publisher:
                     bulk.delete(page_id(path))
                     gone = {"kind": GONE, "path": path, "generation": generation}
                     bulk.put(f"gone-{page_id(path)}", gone)
-        for done, path in enumerate(paths):
-            page = plan.pages[path]
-            described = self._described(page)
-            document = to_document(described, decoded(page.data), page.hashed, generation)
-            sections += document["sections"]
-            words.setdefault(page.document.layer, WordCount()).add(words_of(described[1]))
-            bulk.put(page_id(path), document)
-            if plan.copies:
-                bulk.delete(f"gone-{page_id(path)}")
-            self._progress(done + 1, len(paths))
+        done = 0
+        pages = [plan.pages[path] for path in paths]
+        for made in described(pages, self._footers, generation):
+            for document in made.documents:
+                name = page_id(document["path"])
+                sections += document["sections"]
+                bulk.put(name, document)
+                if plan.copies:
+                    bulk.delete(f"gone-{name}")
+            for layer, counted in made.words.items():
+                words.setdefault(layer, WordCount()).join(counted)
+            done += len(made.documents)
+            self._progress(done, len(paths))
             self._lock.renew(_soon())
         for layer, counted in words.items():
             for number, chunk in counted.chunks().items():
                 body = {"kind": WORDS, "layer": layer, "chunk": number, "words": chunk}
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
-
-    def _described(self, page: PageToPublish) -> Described:
-        stamp = content_stamp(page.data)
-        count = self._knowledge.counter.count_slice
-        return describe(page.document, stamp, self._footers, self._analyzer, count)
 
     def _words(self, plan: "PublishPlan") -> dict[str, WordCount]:
         """What was counted before, to be corrected."""

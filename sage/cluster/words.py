@@ -43,6 +43,12 @@ class WordCount:
         self._documents.update(page.stems)
         self._sections.update(chain.from_iterable(page.sections))
 
+    def join(self, other: "WordCount") -> None:
+        """Take in what was counted elsewhere of other pages."""
+        self._forms.update(other._forms)
+        self._documents.update(other._documents)
+        self._sections.update(other._sections)
+
     def remove(self, page: PageWords) -> None:
         """Take the words of a page out."""
         self._forms.subtract(page.forms)
