@@ -15,7 +15,7 @@ from sage.search.verdict import Verdict
 
 CANDIDATES = 20
 """Documents that each side proposes."""
-WEIGHTS: dict[Verdict, float] = {"yes": 0.4, "partly": 0.7, "no": 0.9}
+WEIGHTS: dict[Verdict, float] = {"yes": 0.4, "partly": 0.8, "no": 1.0}
 """What meaning counts against words, by how well the words answered."""
 ALONE = 0.5
 """The score of a page that is as near as can be and holds none of the words."""

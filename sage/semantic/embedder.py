@@ -110,7 +110,8 @@ class Embedder:
             if now - kept > _KEEP_SECONDS:
                 kept = now
                 self._keep()
-        if done:
+        dropped = 0 if missing else self._vectors.drop_unused()
+        if done or dropped:
             self._tell()
             self._keep()
 

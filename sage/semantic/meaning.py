@@ -199,7 +199,7 @@ class _Ready:
         self.embedder = Embedder(self.encoder, self.vectors, tell, self.keep)
         self._table: Table | None = None
         self._likeness: TableLikeness | None = None
-        self._kept = len(self.vectors)
+        self._kept = self.vectors.changes
         self._queries: dict[str, Matrix] = {}
 
     def table(self, catalog: Catalog) -> "Table":
@@ -219,7 +219,7 @@ class _Ready:
         return known
 
     def forget_table(self) -> None:
-        """There are more vectors than before."""
+        """There are other vectors than before."""
         self._table = None
 
     def vector(self, text: str) -> "Matrix":
@@ -232,16 +232,16 @@ class _Ready:
         return known
 
     def keep(self) -> None:
-        """Write what there is, if there is more than before."""
-        count = len(self.vectors)
-        if count == self._kept:
+        """Write what there is, if it is not what was written last."""
+        changes = self.vectors.changes
+        if changes == self._kept:
             return
         try:
             self._file.save(self.vectors)
         except UntrustedIndex as error:
             self._complain(f"not kept on disk: {error}")
         else:
-            self._kept = count
+            self._kept = changes
             self._complain("")
 
 

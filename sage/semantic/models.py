@@ -91,7 +91,7 @@ def _granite() -> Model:
         return Granite()
 
     return Model(
-        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.50, 0.72, 0.84, 0.78), False, load
+        "granite", f"granite-{GRANITE.sha256[:12]}-2", Bounds(0.50, 0.72, 0.84, 0.78), False, load
     )
 
 

@@ -13,7 +13,8 @@ KEY_BYTES = 16
 
 def passages(entry: DocumentEntry, stored: StoredDocument) -> Iterator[str]:
     """What a document says of itself, then what each indexed section does under its headings."""
-    yield f"{entry.title}: {stored.summary}"[:MAX_CHARACTERS]
+    names = f" {', '.join((*entry.aliases, *entry.tags))}." if entry.aliases or entry.tags else ""
+    yield f"{entry.title}: {stored.summary}{names}"[:MAX_CHARACTERS]
     for section in stored.sections:
         yield _passage(entry.title, section)
 

@@ -13,7 +13,7 @@ from sage.search.index_file import IndexFile, MemoryPart, Part, UntrustedIndex
 from sage.semantic.passages import KEY_BYTES
 from sage.semantic.vectors import DocumentVectors, Vectors
 
-FORMAT = 2
+FORMAT = 3
 """To be raised whenever what a model is given of a section changes."""
 
 

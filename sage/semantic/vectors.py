@@ -24,6 +24,8 @@ _CHUNK = 8_192
 """Rows that are compared at a time: more would not fit beside the rest in a core's memory."""
 _LESS_THAN_ALL = -2.0
 """Below every cosine."""
+OF_ITSELF = 0.2
+"""What a document says of itself counts so much in how near it is, and its sections the rest."""
 DIGITS = 3
 """Similarities are rounded to so many, so that no machine's arithmetic decides an order."""
 
@@ -36,27 +38,51 @@ class DocumentVectors(NamedTuple):
     """One for what the document says of itself, then one for each indexed section."""
 
 
+class _Store:
+    """Numbers by key. Rows are only ever added, so that others may compare meanwhile."""
+
+    def __init__(self, dimensions: int, room: int) -> None:
+        self.rows: dict[bytes, int] = {}
+        self.numbers: NDArray[np.int8] = np.empty((room, dimensions), np.int8)
+        self.scales: Matrix = np.empty(room, np.float32)
+
+    def add(self, keys: Sequence[bytes], numbers: NDArray[np.int8], scales: Matrix) -> None:
+        """Keep vectors under keys that are not here yet."""
+        first, last = len(self.rows), len(self.rows) + len(keys)
+        self.numbers[first:last], self.scales[first:last] = numbers, scales
+        # Last: whoever finds a key finds its numbers.
+        for row, key in enumerate(keys, first):
+            self.rows[key] = row
+
+    def copy(self, keys: Sequence[bytes], room: int) -> "_Store":
+        """Some of it, with room for more."""
+        rows = [self.rows[key] for key in keys]
+        copied = _Store(self.numbers.shape[1], max(room, _FIRST_ROOM))
+        copied.add(keys, self.numbers[rows], self.scales[rows])
+        return copied
+
+
 class Vectors:
-    """The vectors of one model. Thread-safe: rows are only ever added."""
+    """The vectors of one model. Thread-safe."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
         self.documents: dict[str, DocumentVectors] = {}
-        self._rows: dict[bytes, int] = {}
-        self._numbers: NDArray[np.int8] = np.empty((_FIRST_ROOM, dimensions), np.int8)
-        self._scales: Matrix = np.empty(_FIRST_ROOM, np.float32)
-        self._adding = threading.Lock()
+        self.changes = 0
+        """Another number whenever there are other vectors."""
+        self._store = _Store(dimensions, _FIRST_ROOM)
+        self._changing = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._store.rows)
 
     def __contains__(self, key: bytes) -> bool:
-        return key in self._rows
+        return key in self._store.rows
 
     @property
     def size_bytes(self) -> int:
         """What the numbers take."""
-        return len(self._rows) * (self.dimensions + 4)
+        return len(self) * (self.dimensions + 4)
 
     def add(self, keys: Sequence[bytes], vectors: Matrix) -> None:
         """Keep vectors of length 1 under their keys."""
@@ -66,24 +92,40 @@ class Vectors:
 
     def add_packed(self, keys: Sequence[bytes], numbers: NDArray[np.int8], scales: Matrix) -> None:
         """Keep vectors that are packed already."""
-        with self._adding:
-            new = [at for at, key in enumerate(keys) if key not in self._rows]
-            first = len(self._rows)
-            self._make_room(first + len(new))
-            self._numbers[first : first + len(new)] = numbers[new]
-            self._scales[first : first + len(new)] = scales[new]
-            # Last: whoever finds a key finds its numbers.
-            for row, at in enumerate(new, first):
-                self._rows[keys[at]] = row
+        with self._changing:
+            store = self._store
+            places = {key: at for at, key in enumerate(keys) if key not in store.rows}
+            room, wanted = len(store.numbers), len(store.rows) + len(places)
+            if wanted > room:
+                # Others may compare with the old arrays: they stay as they are.
+                store = store.copy(list(store.rows), max(wanted, 2 * room))
+            new = list(places.values())
+            store.add(list(places), numbers[new], scales[new])
+            self._store = store
+            self.changes += bool(new)
+
+    def drop_unused(self) -> int:
+        """Let go of the vectors that no document has any more; how many there were."""
+        with self._changing:
+            store = self._store
+            used = {key for known in list(self.documents.values()) for key in known.keys}
+            kept = [key for key in store.rows if key in used]
+            dropped = len(store.rows) - len(kept)
+            if dropped:
+                self._store = store.copy(kept, len(kept))
+                self.changes += 1
+            return dropped
 
     def packed(self, keys: Iterable[bytes]) -> tuple[list[bytes], NDArray[np.int8], Matrix]:
         """Some keys, each once, with what is kept under them."""
-        wanted = list(dict.fromkeys(key for key in keys if key in self._rows))
-        rows = [self._rows[key] for key in wanted]
-        return wanted, self._numbers[rows], self._scales[rows]
+        store = self._store
+        wanted = list(dict.fromkeys(key for key in keys if key in store.rows))
+        rows = [store.rows[key] for key in wanted]
+        return wanted, store.numbers[rows], store.scales[rows]
 
     def table(self, catalog: Catalog) -> "Table":
         """The vectors of the documents of a catalog that are as they were then."""
+        store = self._store
         slots: list[int] = []
         starts: list[int] = []
         rows: list[int] = []
@@ -91,28 +133,16 @@ class Vectors:
             known = self.documents.get(entry.path)
             if known is None or known.stamp != entry.stamp:
                 continue
-            if len(known.keys) == 1 + entry.indexed_sections and self._has(known.keys):
+            if len(known.keys) == 1 + entry.indexed_sections and _holds(store, known.keys):
                 slots.append(slot)
                 starts.append(len(rows))
-                rows += [self._rows[key] for key in known.keys]
-        count = len(self._rows)
-        return Table(catalog, self._numbers[:count], self._scales[:count], slots, starts, rows)
+                rows += [store.rows[key] for key in known.keys]
+        count = len(store.rows)
+        return Table(catalog, store.numbers[:count], store.scales[:count], slots, starts, rows)
 
-    def _has(self, keys: Collection[bytes]) -> bool:
-        return all(key in self._rows for key in keys)
 
-    def _make_room(self, wanted: int) -> None:
-        room = len(self._numbers)
-        if wanted <= room:
-            return
-        while room < wanted:
-            room *= 2
-        # Others may compare with the old arrays: they stay as they are.
-        numbers = np.empty((room, self.dimensions), np.int8)
-        scales = np.empty(room, np.float32)
-        used = len(self._rows)
-        numbers[:used], scales[:used] = self._numbers[:used], self._scales[:used]
-        self._numbers, self._scales = numbers, scales
+def _holds(store: _Store, keys: Collection[bytes]) -> bool:
+    return all(key in store.rows for key in keys)
 
 
 class Table:
@@ -150,7 +180,7 @@ class Table:
         return Compared(self, np.round(cosines[self._rows], DIGITS), bounds)
 
     def of_documents(self, cosines: Matrix) -> Matrix:
-        """How near each document is: the mean of the two nearest things that it says.
+        """How near each document is: the two nearest things that it says, and what of itself.
 
         One section alone is near by chance too often. Of a document that says one thing, that.
         """
@@ -162,8 +192,10 @@ class Table:
         others = np.where(is_best, np.float32(_LESS_THAN_ALL), cosines)
         second: Matrix = np.maximum.reduceat(others, self._starts)
         alone = (np.add.reduceat(is_best, self._starts, dtype=np.int64) > 1) | (counts == 1)
-        mean: Matrix = np.round((best + np.where(alone, best, second)) / 2, DIGITS)
-        return mean
+        nearest = (best + np.where(alone, best, second)) / 2
+        itself = cosines[self._starts]
+        near: Matrix = np.round(nearest + np.float32(OF_ITSELF) * (itself - nearest), DIGITS)
+        return near
 
     def near(self, at: int, similarity: float, cosines: Matrix) -> Near:
         """The document at a place, and its nearest section."""

@@ -44,7 +44,7 @@ def test_an_explanation_names_similarity_and_weight(run: Run) -> None:
     run("embed")
     _, said, _ = run("search", "remember", "memos", "--explain")
     assert "no word led here; similarity 1.000" in said
-    assert "weight 0.9 against words 0.00" in said
+    assert "weight 1.0 against words 0.00" in said
 
 
 def test_golden_queries_are_compared_side_by_side(run: Run) -> None:

@@ -138,4 +138,4 @@ def test_the_page_says_which_result_came_by_meaning_and_why(knowledge: Knowledge
     assert "by meaning" in ask(site, "/", q="rollout")[1]
     _, html = ask(site, "/why", q="rollout", topic="practices/c")
     assert "No word led here" in html
-    assert "counts 0.9 against the words" in html
+    assert "counts 1.0 against the words" in html

@@ -98,6 +98,31 @@ def test_only_changed_sections_are_embedded_again(opened: Open, tiny: Tiny, base
     assert "Call the cache" in tiny.given[0]
 
 
+def test_vectors_that_no_section_has_any_more_are_dropped(opened: Open, base: Base) -> None:
+    knowledge = embedded(opened())
+    assert knowledge.meaning is not None
+    before = knowledge.meaning.state.size_bytes
+    for number in range(40):
+        base.write({"core/a.md": PAGES["core/a.md"].replace("Name the", f"Call {number} the")})
+        base.clock.tick(10)
+        embedded(knowledge)
+    assert knowledge.meaning.state.size_bytes == before
+    (base.root / ".knowledge" / "core" / "a.md").unlink()
+    base.clock.tick(10)
+    embedded(knowledge)
+    assert knowledge.meaning.state.size_bytes == before * 4 // 7
+
+
+def test_what_was_edited_is_kept_as_it_is_now(opened: Open, tiny: Tiny, base: Base) -> None:
+    knowledge = embedded(opened())
+    base.write({"core/a.md": PAGES["core/a.md"].replace("Name the", "Call the")})
+    base.clock.tick(10)
+    embedded(knowledge).close()
+    tiny.given.clear()
+    embedded(opened()).close()
+    assert tiny.given == []
+
+
 def test_vectors_are_kept_for_the_next_start(opened: Open, tiny: Tiny) -> None:
     embedded(opened()).close()
     tiny.given.clear()

@@ -30,10 +30,29 @@ def compared(**said: list[float]) -> Compared:
 
 
 def test_a_document_is_as_near_as_the_mean_of_its_two_nearest_things() -> None:
-    near = compared(a=[0.2, 0.9, 0.5]).of(0)
+    near = compared(a=[0.5, 0.9, 0.5]).of(0)
     assert near is not None
-    assert near.similarity == pytest.approx(0.7, abs=0.01)
+    assert near.similarity == pytest.approx(0.8 * 0.7 + 0.2 * 0.5, abs=0.01)
     assert near.section == 0
+
+
+def test_what_is_compared_stays_while_vectors_are_dropped() -> None:
+    vectors = Vectors(2)
+    vectors.add([b"old", b"new"], np.array([[1, 0], [0, 1]], np.float32))
+    vectors.documents["a"] = DocumentVectors(STAMP, (b"old",))
+    catalog = cast(
+        Catalog, SimpleNamespace(slots=[SimpleNamespace(path="a", stamp=STAMP, indexed_sections=0)])
+    )
+    before = vectors.table(catalog)
+    vectors.documents["a"] = DocumentVectors(STAMP, (b"new",))
+    assert vectors.drop_unused() == 1
+    vectors.add([b"other"], np.array([[0, 1]], np.float32))
+    question = np.array([1, 0], np.float32)
+    nearness = [
+        table.similarities(question, BOUNDS).of(0) for table in (before, vectors.table(catalog))
+    ]
+    assert [near and round(near.similarity, 1) for near in nearness] == [1.0, 0.0]
+    assert b"old" not in vectors
 
 
 def test_one_near_section_is_less_than_two() -> None:
@@ -44,7 +63,7 @@ def test_one_near_section_is_less_than_two() -> None:
 def test_what_a_document_says_of_itself_counts_and_is_no_section() -> None:
     near = compared(a=[0.9, 0.1, 0.5]).of(0)
     assert near is not None
-    assert near.similarity == pytest.approx(0.7, abs=0.01)
+    assert near.similarity == pytest.approx(0.8 * 0.7 + 0.2 * 0.9, abs=0.01)
     assert near.section == 1
 
 
