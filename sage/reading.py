@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
-from sage.documents.document import Document
+from sage.documents.document import Document, slug
 from sage.documents.files import SourceFile
 from sage.documents.library import Library, Listing, are_complete, files_of
 from sage.documents.slices import Slice, status_notice, under_heading, whole
-from sage.documents.titles import Titled
+from sage.documents.titles import Titled, files_with_heading, headings_of
 from sage.documents.topics import (
     AskedTopic,
+    anchor_asked,
     documents_titled,
     file_replacing,
     files_asked,
@@ -145,6 +146,9 @@ def find_slices(
             return loading, slices
         if loading.documents:
             raise NotFound(_unknown_heading(loading.documents, asked))
+    anchored = _anchored(library, files, anchor_asked(topic), deadline)
+    if anchored[1]:
+        return anchored
     titled = Titled()
     for asked in ways[1:]:  # the first is the exact name of a file
         titled = library.titles.find(files, asked.name, deadline.earlier(TITLE_MS))
@@ -157,7 +161,26 @@ def find_slices(
             raise NotFound(_unknown_heading(documents, asked))
     if titled.failed:  # one of them may have that title
         return Loading([], [], titled.failed), []
-    raise NotFound(_unknown_topic(library, files, topic, titled.unread))
+    raise NotFound(_unknown_topic(library, files, topic, titled.unread, deadline))
+
+
+def _anchored(
+    library: Library, files: Sequence[SourceFile], anchor: str, deadline: Deadline
+) -> tuple[Loading, list[Slice]]:
+    """The sections of any page that have an id; none without one."""
+    holding: list[SourceFile] = []
+    if anchor:
+        holding = files_with_heading(files, anchor, library.text, deadline.earlier(TITLE_MS))
+    loading = load_all(library, holding, deadline)
+    slices = [
+        under_heading(document, position)
+        for document in loading.documents
+        for position, section in enumerate(document.sections)
+        if section.anchor in (anchor, slug(anchor))
+    ]
+    meant = {one.document.path for one in slices}
+    documents = [one for one in loading.documents if one.path in meant]
+    return Loading(documents, loading.unread, loading.failed), slices
 
 
 def files_meant(files: Sequence[SourceFile], topic: str) -> list[SourceFile]:
@@ -228,11 +251,14 @@ def _unknown_heading(documents: Sequence[Document], asked: AskedTopic) -> str:
     return f"{named} {has} heading {heading!r}; nearest: {', '.join(near[:5]) or 'none'}"
 
 
-def _unknown_topic(library: Library, files: Sequence[SourceFile], topic: str, unread: int) -> str:
+def _unknown_topic(
+    library: Library, files: Sequence[SourceFile], topic: str, unread: int, deadline: Deadline
+) -> str:
     words = f"nothing is called {topic!r}"
     if unread:
         words += f" (the titles of {counted(unread, 'page')} are not read yet)"
-    near = nearest_topics(files, library.titles.known(files), topic)
+    headings = headings_of(files, library.text, deadline.earlier(TITLE_MS))
+    near = nearest_topics(files, library.titles.known(files), topic, headings)
     if near and not unread:
         return f"{words}; nearest: {', '.join(near)}"
     search = f'find it with sage_search(query="{topic}")'

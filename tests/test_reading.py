@@ -68,6 +68,39 @@ def test_link_copied_from_a_page_is_a_topic(base: Base, link: str, found: str) -
     assert paths(base.open(SITE), link) == [found]
 
 
+@pytest.mark.parametrize(
+    "topic",
+    [
+        "{#pod-lifecycle}",
+        "#pod-lifecycle",
+        "## Pod lifetime {#pod-lifecycle}",
+        "[see there](#pod-lifecycle)",
+    ],
+)
+def test_id_of_a_heading_is_a_topic_whatever_page_has_it(base: Base, topic: str) -> None:
+    assert paths(base.open(SITE), topic) == ["practices/concepts/workloads/pods.md:4-7"]
+
+
+def test_id_that_several_pages_have_means_all_of_them(base: Base) -> None:
+    assert len(paths(base.open(SITE), "{#before-you-begin}")) == 2
+
+
+def test_heading_in_code_has_no_id(base: Base) -> None:
+    knowledge = base.open({"core/a.md": "# A\n\n```sh\n## set up\n```\n"})
+    with pytest.raises(NotFound, match="nothing is called"):
+        knowledge.get("all", "{#set-up}")
+
+
+def test_unknown_topic_names_headings_that_are_nearer_than_any_page(base: Base) -> None:
+    pages = {
+        "core/http.md": "# HTTP\n\n## Retries {#again}\n\nThree.\n",
+        "core/retries-and-idempotency.md": "# Doing it twice\n",
+    }
+    with pytest.raises(NotFound) as caught:
+        base.open(pages).get("all", "retry")
+    assert str(caught.value).endswith("nearest: core/retries-and-idempotency, core/http#again")
+
+
 def test_link_with_a_bare_name_means_every_page_of_that_name(base: Base) -> None:
     assert paths(base.open(SITE), "[[pods]]") == [
         "guidelines/pods.md",

@@ -149,6 +149,9 @@ class Library:
 
     def text(self, source: SourceFile) -> str:
         """A listed file as it is written; empty when it cannot be read now."""
+        if self._pages is not None:  # what lies elsewhere is not fetched for a look
+            known = self._known(source)
+            return known.document.body if known and known.document else ""
         try:
             read = self.read(source)
             return decoded(read[0]) if read else ""

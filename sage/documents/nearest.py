@@ -32,6 +32,11 @@ class Named(NamedTuple):
 
 def nearest_named(names: Iterable[Named], wanted: str, most: int = 5) -> list[str]:
     """The topics of the names that are closest, closest first."""
+    return [topic for topic, _ in nearest_scored(names, wanted)[:most]]
+
+
+def nearest_scored(names: Iterable[Named], wanted: str) -> list[tuple[str, float]]:
+    """The topics of the names that are close, closest first, and from 0 to 1 how close."""
     words = _words(wanted)
     if not words:
         return []
@@ -46,7 +51,7 @@ def nearest_named(names: Iterable[Named], wanted: str, most: int = 5) -> list[st
     for score, topic in scored:
         best[topic] = max(score, best.get(topic, 0.0))
     ranked = sorted(best.items(), key=lambda pair: (-pair[1], len(pair[0]), pair[0]))
-    return [topic for topic, score in ranked if score >= _LEAST][:most]
+    return [(topic, score) for topic, score in ranked if score >= _LEAST]
 
 
 def _words(name: str) -> list[str]:

@@ -28,6 +28,7 @@ _FOOTNOTE = re.compile(r" {0,3}\[\^[^\]\n]{1,100}\]:[ \t]*")
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\]\s]{1,100}\]")
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|\n]{1,300}\|)?([^\[\]|\n]{1,300})\]\]")
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,4})(?!`)([^`]{1,2000})\1(?!`)")
+_KEPT_SPAN = re.compile(r"\0(\d{1,9})\0")
 _MARKER = re.compile(
     r"[ \t]*(?:>[ \t]?)*[ \t]*(?:(?:[-*+:~]|\d{1,9}[.)]|#{1,6})[ \t]+)?(?:\[[ xX]\][ \t]+)?"
 )
@@ -215,12 +216,15 @@ def _inline(text: str) -> str:
     """Text without inline marks; what stands in backticks stays as it was written."""
     if "`" not in text:
         return _plain(text)
-    parts: list[str] = []
-    at = 0
-    for span in _CODE_SPAN.finditer(text):
-        parts += [_plain(text[at : span.start()]), span[2]]
-        at = span.end()
-    return "".join((*parts, _plain(text[at:])))
+    spans: list[str] = []
+
+    def kept(span: re.Match[str]) -> str:
+        spans.append(span[2])
+        return f"\0{len(spans) - 1}\0"
+
+    # A link's words may be code: its marks are found only in the text around the code as well.
+    plain = _plain(_CODE_SPAN.sub(kept, text.replace("\0", "\ufffd")))
+    return _KEPT_SPAN.sub(lambda place: spans[int(place[1])], plain)
 
 
 def _plain(text: str) -> str:

@@ -26,11 +26,18 @@ _SHORTCODE = re.compile(
     r"|\{\{?/\*[^{}]{0,1000}\*/\}?\}"
 )
 _SHOWN = re.compile(
-    r"(?:^|[\s\"'])(?:text|title|caption|label|name|summary|header|tabName)"
+    r"(?:^|[\s\"'])(?:text|title|caption|label|name|summary|header|tabName|file)"
     r"[ \t]?=[ \t]?\"([^\"]{0,300})\""
 )
 _TERM = re.compile(r"term_id[ \t]?=[ \t]?\"([^\"]{0,300})\"")
 _HEADING_WORD = re.compile(r"\s{0,5}heading\s{1,5}\"([^\"]{0,300})\"")
+# What the sites that have this shortcode say in English; their tables of words are not with a page.
+_HEADINGS = {
+    "whatsnext": "What's next",
+    "prerequisites": "Before you begin",
+    "cleanup": "Cleaning up",
+    "seealso": "See also",
+}
 _ATTRIBUTES = re.compile(
     r"(?<=\S)[ \t]?\{:?[ \t]?[.#][\w-][^{}\n]{0,200}\}[ \t]{0,4}$|^\{:[^{}\n]{0,200}\}[ \t]{0,4}$"
 )
@@ -138,13 +145,23 @@ def _shown(shortcode: re.Match[str]) -> str:
         return shortcode["code"]
     inner = shortcode["inner"] or ""
     heading = _HEADING_WORD.match(inner)
-    words = [heading[1]] if heading else _SHOWN.findall(inner) or _TERM.findall(inner)[:1]
+    words = (
+        [_heading_words(heading[1])]
+        if heading
+        else _SHOWN.findall(inner) or _TERM.findall(inner)[:1]
+    )
     before = shortcode.string[shortcode.start() - 1 : shortcode.start()]
     after = shortcode.string[shortcode.end() : shortcode.end() + 1]
     # A shortcode may touch the words beside it, or another one; its lines stay lines.
     start = " " if words and (before.isalnum() or before == "}") else ""
     end = " " if words and (after.isalnum() or after == "{") else ""
     return start + " ".join(words) + end + "\n" * shortcode[0].count("\n")
+
+
+def _heading_words(name: str) -> str:
+    """What a reader sees for the name of a heading in a site's table of words."""
+    words = re.sub(r"[_-]+", " ", name).strip()
+    return _HEADINGS.get(name.casefold(), words[:1].upper() + words[1:])
 
 
 def _without_comments(source: str) -> str:

@@ -1,18 +1,19 @@
-"""Under which titles and aliases pages go, from the beginnings of their files.
+"""Under which titles and aliases pages go, from the beginnings of their files, and their headings.
 
 A title is needed of every page before one can be called unknown; parsing them all would take a
 large base minutes. What is found here only says which pages to load.
 """
 
 import os
+import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
 from sage.documents.containment import close, may_pass
-from sage.documents.document import Document, name_title
+from sage.documents.document import Document, name_title, slug
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.front_matter import split_front_matter
 from sage.documents.markdown import plain_text
@@ -24,6 +25,10 @@ from sage.documents.topics import normalised
 # Front matter may take 16 KB; a title stands right behind it.
 _HEAD_BYTES = 20_000
 _MAX_KEPT = 200_000
+_HEADING = re.compile(r"^ {0,3}#{2,6}[ \t]([^\n]{1,300})$", re.MULTILINE)
+
+ReadText = Callable[[SourceFile], str]
+"""The text of a file; empty when it cannot be read."""
 
 
 @dataclass(slots=True)
@@ -126,6 +131,37 @@ class Titles:
                 found.failed.append(source)
             return None
         return self._keep(source.path, source.stamp, _names_in(head, source.path))
+
+
+def files_with_heading(
+    files: Sequence[SourceFile], anchor: str, read: ReadText, deadline: Deadline
+) -> list[SourceFile]:
+    """The files that have a line like a heading with an id, as far as the deadline allows."""
+    wanted = {anchor, slug(anchor)}
+    return [
+        source
+        for source in files
+        if not deadline.expired and any(one in wanted for _, one in _headings(read(source)))
+    ]
+
+
+def headings_of(files: Sequence[SourceFile], read: ReadText, deadline: Deadline) -> Iterator[Named]:
+    """The headings below the first level, and their topics, as far as the deadline allows."""
+    for source in files:
+        if deadline.expired:
+            return
+        for words, anchor in _headings(read(source)):
+            topic = f"{source.topic}#{anchor}"
+            yield Named(words, topic)
+            if anchor != slug(words):
+                yield Named(anchor, topic)
+
+
+def _headings(text: str) -> Iterator[tuple[str, str]]:
+    """The words and the id of every line that looks like a heading; code may look like one."""
+    for line in _HEADING.finditer(text):
+        words, named = split_heading_id(line[1].strip(" \t#\r"))
+        yield words, named or slug(words)
 
 
 def _head(descriptor: int) -> str:

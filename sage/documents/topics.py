@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from sage.documents.document import INDEX_NAMES, Document, Section, section_topic, slug
 from sage.documents.files import SourceFile
-from sage.documents.nearest import Named, nearest_named
+from sage.documents.nearest import Named, nearest_named, nearest_scored
 from sage.paths import KNOWLEDGE_DIR
 from sage.sanitize import normal_form
 
@@ -50,6 +50,7 @@ _SHORTCODE = re.compile(
 _SITE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^/\s]{0,300}", re.IGNORECASE)
 _LINES = re.compile(r"(?:#L|:)(\d{1,7})(?:(?:C\d{1,5})?(?:-L?\d{1,7}(?:C\d{1,5})?)?)\Z")
 _ID = re.compile(r"\{#([^{}\s]{1,200})\}\Z")
+_MOST_NEAREST, _MOST_HEADINGS = 5, 3
 _LEADS_AWAY = ("/", "./", "../", ".\\", "..\\")
 
 
@@ -170,18 +171,28 @@ def sections_named(document: Document, heading: str) -> list[int]:
     return []
 
 
-def nearest_topics(files: Iterable[SourceFile], titles: Iterable[Named], topic: str) -> list[str]:
-    """The topics whose name, title or alias is closest to an unknown one."""
+def nearest_topics(
+    files: Iterable[SourceFile], titles: Iterable[Named], topic: str, headings: Iterable[Named] = ()
+) -> list[str]:
+    """The topics whose name, title or alias is closest to an unknown one.
+
+    Args:
+        headings: of pages; those that are closer than every page come behind the nearest ones.
+    """
     link = pasted_link(topic)
     parts = topic_parts(split_heading(topic)[0] if link is None else link.page)
-    wanted = parts[-1] if parts else ""
+    wanted = anchor_asked(topic) or (parts[-1] if parts else "")
     names = [Named(_address(source.topic)[-1], source.topic) for source in files]
-    found = nearest_named([*names, *titles], wanted)
+    pages = nearest_scored([*names, *titles], wanted)
+    closest = pages[0][1] if pages else 0.0
+    closer = [near for near, score in nearest_scored(headings, wanted) if score > closest]
+    closer = closer[:_MOST_HEADINGS]
+    found = [near for near, _ in pages[: _MOST_NEAREST - len(closer)]]
     if len(parts) > 1:
         # Of two as close, the one in the folder that was named.
         folders = set(parts[:-1])
         found.sort(key=lambda near: folders.isdisjoint(_address(near)[:-1]))
-    return found
+    return [*found, *closer]
 
 
 def nearest_headings(document: Document, heading: str, most: int = 5) -> list[str]:
@@ -336,6 +347,15 @@ def pasted_link(text: str) -> PastedLink | None:
     if not is_link and "?" not in target[len(page) :] and "%" not in target:
         return None
     return PastedLink(_page(page), heading_id(unquote(heading)))
+
+
+def anchor_asked(topic: str) -> str:
+    """The heading of an unknown page that a topic names: `{#id}`, `#id` or a heading's line."""
+    link = pasted_link(topic)
+    if link is not None and link.heading and not link.page:
+        return link.heading
+    written = topic.strip()
+    return heading_id(written) if written.startswith("#") or _ID.search(written) else ""
 
 
 def heading_id(heading: str) -> str:

@@ -10,7 +10,6 @@ from sage.search.fusion import Fused, MeaningPart
 from sage.search.postings import SECTION_FIELDS
 from sage.search.ranking import Ranked, Ranker
 from sage.search.scoring import (
-    BEST_SECTION,
     DOCUMENT_K1,
     SECTION_BOOSTS,
     UNIT,
@@ -84,7 +83,7 @@ def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> WordShare:
     row = ranker.catalog.first_rows[ranked.slot] + 1 + ranked.section
     section = ranker.sections(ranked.slot, [(matches, concept.weight)]).get(row)
     if section:
-        fields["section"] = BEST_SECTION * section
+        fields["section"] = ranker.stats.best_section * section
     forms = tuple(form for form, _ in concept.forms)
     return WordShare(concept.name, forms, len(matches.slots), matches.rarity, fields)
 

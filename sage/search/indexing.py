@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
 from sage.documents.plain_text import Prose, ending_keys, footers_in, is_listing, section_prose
+from sage.documents.topics import normalised, topic_parts
 from sage.search.analysis import Analyzer, content_words
 from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument, pack_record
 from sage.search.postings import Positions, Row
@@ -137,7 +138,7 @@ def _document_fields(
 ) -> tuple[dict[str, Positions], dict[str, int]]:
     texts = {
         "title": document.title,
-        "aliases": "\n".join(document.meta.names),
+        "aliases": "\n".join(_other_names(document)),
         "tags": "\n".join(document.meta.tags),
         "summary": document.summary[:MAX_SUMMARY],
         "path": document.topic.partition("/")[2],
@@ -149,6 +150,12 @@ def _document_fields(
         if terms:
             fields[name] = _gathered(terms)
     return fields, lengths
+
+
+def _other_names(document: Document) -> list[str]:
+    """The names of a page that say more than its title and its path do."""
+    said = {normalised(document.title), *topic_parts(document.topic)[-1:]}
+    return [name for name in document.meta.names if normalised(name) not in said]
 
 
 def _section_row(section: Section, prose: Prose, analyzer: Analyzer) -> Row:

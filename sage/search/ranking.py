@@ -16,7 +16,6 @@ from sage.deadline import Deadline
 from sage.search.catalog import Catalog, StoredDocument
 from sage.search.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
 from sage.search.scoring import (
-    BEST_SECTION,
     CANDIDATES,
     DOCUMENT_K1,
     HEADING,
@@ -28,7 +27,6 @@ from sage.search.scoring import (
     NEARNESS,
     SECOND_SECTION,
     SECTION_BOOSTS,
-    SECTION_K1,
     UNIT,
     CorpusStats,
     least_distance,
@@ -259,7 +257,7 @@ class Ranker:
         for matches, weight in weighed:
             at = bisect_left(matches.rows, first)
             end = bisect_left(matches.rows, last, at)
-            factor = matches.section_rarity * weight * (SECTION_K1 + 1)
+            factor = matches.section_rarity * weight * (self.stats.section_k1 + 1)
             for row, units in zip(matches.rows[at:end], matches.counts[at:end], strict=True):
                 count = units / UNIT
                 score = factor * count / (count + least + ratio * lengths[row])
@@ -272,7 +270,7 @@ class Ranker:
         factor = standing(self.catalog.slots[ranked.slot])
         first = self.catalog.first_rows[ranked.slot] + 1
         return {
-            row - first: (ranked.document_part + BEST_SECTION * score) * factor
+            row - first: (ranked.document_part + self.stats.best_section * score) * factor
             for row, score in self.sections(ranked.slot, weighed).items()
         }
 
@@ -287,7 +285,7 @@ class Ranker:
                 second_row, second = row, score
         entry = self.catalog.slots[slot]
         first = self.catalog.first_rows[slot] + 1
-        part = BEST_SECTION * best + SECOND_SECTION * second
+        part = self.stats.best_section * best + SECOND_SECTION * second
         place = best_row - first if best_row >= 0 else 0
         place = place if entry.indexed_sections else -1
         other = second_row - first if second and second >= NEARLY * best else -1

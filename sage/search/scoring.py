@@ -10,10 +10,14 @@ from collections.abc import Sequence
 from sage.search.catalog import Catalog, DocumentEntry
 
 DOCUMENT_K1, DOCUMENT_B = 1.8, 0.8
-SECTION_K1, SECTION_B = 1.6, 0.75
+SECTION_K1, SECTION_B = 2.0, 0.75
 SHORT_B = 0.6
 """How much length counts where documents are notes: a longer one says more, not the same in more
 words."""
+ONLY_SECTION_K1 = 1.6
+"""Where a document is a single section: its words were counted once already."""
+MANY_SECTIONS = 3
+"""Sections of an average document that is divided."""
 SHORT, LONG = 100, 400
 """Words of an average document that is a note, and of one that is a page."""
 SECTION_BOOSTS = {"headings": 10, "body": 10, "code": 10}
@@ -22,7 +26,8 @@ UNIT = 100 * 10
 DOCUMENT_BOOSTS = {"title": 2.2, "aliases": 2.0, "tags": 1.0, "summary": 0.6, "path": 1.1}
 FIELD_K1 = 1.2
 TITLE_K1 = 1.8
-BEST_SECTION, SECOND_SECTION = 0.8, 0.15
+BEST_SECTION, ONLY_SECTION, SECOND_SECTION = 0.75, 0.8, 0.15
+"""What the best section, a single one and the second best add to their document."""
 NEARNESS = 0.6
 NEAR_WORDS = 8
 NEAR_SECTIONS = 30
@@ -59,8 +64,12 @@ class CorpusStats:
         self.document_norms = array("d", (least + ratio * entry.length for entry in entries))
         """How much a document must hold of a term to count as an average one."""
         self.standings = array("d", map(standing, entries))
-        self.section_least = SECTION_K1 * (1 - section_b)
-        self.section_ratio = SECTION_K1 * section_b * self.sections / total
+        divided = (self.sections / self.documents - 1) / (MANY_SECTIONS - 1)
+        divided = min(1.0, max(0.0, divided))
+        self.best_section = ONLY_SECTION + (BEST_SECTION - ONLY_SECTION) * divided
+        self.section_k1 = ONLY_SECTION_K1 + (SECTION_K1 - ONLY_SECTION_K1) * divided
+        self.section_least = self.section_k1 * (1 - section_b)
+        self.section_ratio = self.section_k1 * section_b * self.sections / total
         """The same for a section: the least, and what each word of it adds."""
         titles = sum(entry.title_length for entry in entries) or 1
         self.title_ratio = self.documents / titles

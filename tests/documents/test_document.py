@@ -186,3 +186,15 @@ def test_section_knows_its_own_text() -> None:
 def test_hostile_headings_are_parsed() -> None:
     parsed = document("# " + "[" * 900 + "\n\n" + "# " + "![" * 400 + "\n\n# " + "x" * 5_000)
     assert len(parsed.sections) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "anchor"),
+    [
+        ("whatsnext", "What's next", "whats-next"),
+        ("release_notes", "Release notes", "release-notes"),
+    ],
+)
+def test_heading_of_a_site_is_what_its_readers_see(name: str, heading: str, anchor: str) -> None:
+    document = parse_document(f'## {{{{% heading "{name}" %}}}}\n\nText.\n', "core/a.md", "core")
+    assert [(one.heading, one.anchor) for one in document.sections] == [(heading, anchor)]

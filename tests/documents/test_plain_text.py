@@ -27,6 +27,12 @@ def text_of(source: str, level: int = 0) -> str:
         ("a <b>c</b> <!-- not\nthis --> d", "a  c  \nd"),
         ("snake_case_name and 2*3*4", "snake_case_name and 2*3*4"),
         ("5 &lt; 6 \\*star\\*", "5 < 6 *star*"),
+        (
+            "See [`restart()`](../a/b.md#c) and [the `x` of it](y.md).",
+            "See restart() and the x of it.",
+        ),
+        ("**`bold`**, _`soft`_ and *`both`*", "bold, soft and both"),
+        ("`a` \x00 `b`", "a \ufffd b"),
         ("text\n\n[ref]: https://example.com", "text"),
         ('<a id="opt-x" href="#opt-x" title="#opt-x">`x`</a> is on', "x  is on"),
         ("!!!note\n    one\n\n??? tip inline end\n    two", "one\n\n\ntwo"),

@@ -69,6 +69,13 @@ def test_listings_have_no_row_and_still_count_as_tokens() -> None:
     assert entry.tokens == len(PAGE.rstrip()) - PAGE.index("# Builds")
 
 
+def test_a_name_that_repeats_title_or_path_is_no_other_name() -> None:
+    _, (about, *_) = described("---\nid: builds\naliases: [How We Build]\n---\n# How we build\n")
+    assert "aliases" not in about.fields
+    _, (about, *_) = described("---\nid: pipelines\n---\n# How we build\n")
+    assert set(about.fields["aliases"]) == {"pipelines"}
+
+
 def test_each_field_is_kept_apart() -> None:
     _, (about, first, order, *_) = described(PAGE)
     assert set(about.fields) == {"title", "aliases", "tags", "summary", "path"}
