@@ -245,6 +245,7 @@ class TeamApp:
         with self.open_requests.opened(grant) as opened:
             give_up = partial(opened.end, busy())
             too_late = partial(opened.end, too_slow(limits.body_seconds))
+            await self._runner.take_in(request.caller)
             with self._bodies.holding(request.caller, too_late) as holding:
                 body = await read_body(receive, declared, limits, holding)
                 holding.give_up = give_up

@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 # What is noted as the status of a request whose client did not wait for the answer.
 GONE = 499
+# What the loop spends on any request, from its head to its end: 0.4 to 0.8 ms were measured.
+REQUEST_SECONDS = 0.001
 
 # Everything else answers from what is at hand; these read documents or search.
 PAGE = "page"
@@ -64,12 +66,13 @@ class Answer(NamedTuple):
 class CallRunner:
     """Runs calls and delivers their answers."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._answers = HeldBytes(max(limits.held_bytes, limits.answer_bytes), limits.caller_bytes)
-        places, shares = (limits.running, limits.waiting, limits.wait_seconds), Shares()
-        self._calls = FairQueue(*places, shares=shares)
-        self._quick = FairQueue(*places, shares=shares)
+        places = (limits.running, limits.waiting, limits.wait_seconds, clock, Shares(clock))
+        self._calls = FairQueue(*places)
+        self._quick = FairQueue(*places)
+        self._arrivals = FairQueue(*places)
         self._streams = Streams(limits)
         self._closing = asyncio.Event()
 
@@ -82,6 +85,18 @@ class CallRunner:
         """Begin nothing new, and end what would go on for ever."""
         self._closing.set()
         self._streams.end_all()
+
+    async def take_in(self, caller: str) -> None:
+        """Wait until a request of a caller may be read.
+
+        Hundreds that arrive at once, with bodies that stall or for streams, are little each; in a
+        row they held up everybody. Who has used up its share has them taken in one after another.
+
+        Raises:
+            Refused: too many wait already, or for too long.
+        """
+        async with self._arrivals.place(caller) as place:
+            place.charge(REQUEST_SECONDS)
 
     async def serve(self, request: HttpRequest, app: ASGIApp, call: McpCall) -> None:
         """Answer a message.
