@@ -172,20 +172,27 @@ def progress_bar(name: str) -> Progress | None:
 def _print_markdown(console: "Console", content: str, titles: Titles | None) -> None:
     """The lines that say where a text comes from are comments, which Markdown does not show."""
     from rich.markdown import Markdown
+    from rich.segment import Segment, Segments
     from rich.text import Text
 
     from sage.documents.source_lines import split_at_comments
 
+    def show(text: str) -> None:
+        # Markdown turns `&#x202e;` into the character, after the text was cleaned.
+        shown = console.render(Markdown(text))
+        parts = (Segment(clean(part.text), part.style, part.control) for part in shown)
+        console.print(Segments(parts), end="")
+
     head, pages = split_at_comments(content)
     if head.strip():
-        console.print(Markdown(head))
+        show(head)
     is_untitled = any(not text.lstrip().startswith("#") for _, _, text in pages)
     known = titles() if titles is not None and is_untitled else {}
     for path, lines, text in pages:
         console.print(Text(path + lines, style="dim"), soft_wrap=True)
         if not lines and path in known and not text.lstrip().startswith("#"):
-            console.print(Text(known[path], style="bold"), soft_wrap=True)
-        console.print(Markdown(text))
+            console.print(Text(clean(known[path]), style="bold"), soft_wrap=True)
+        show(text)
 
 
 def _print_row(cells: Row, styles: Row) -> None:

@@ -88,3 +88,11 @@ def test_json_shows_a_terminal_nothing_that_steers_it(capsys: pytest.CaptureFixt
     shown = capsys.readouterr().out
     assert shown.isascii()
     assert json.loads(shown) == {"path": "a\x9b31m\u202eb\u200b\U000e0041.md"}
+
+
+def test_neither_a_title_nor_an_entity_of_a_page_steers_a_terminal() -> None:
+    page = "<!-- .knowledge/core/a.md -->\\n\\ntext a&#x202e;b&#x9b;31m&#x200b;c `&#27;]0;`"
+    titles = "lambda: {'.knowledge/core/a.md': 'T\\x1b]0;pwned\\x07\\x9b31m\\u202eitle'}"
+    shown = on_a_terminal(f"print_content('{page}', {titles})", NO_COLOR="1", TERM="dumb")
+    assert "text ab" in shown
+    assert re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u200b]", shown) == []

@@ -1,7 +1,8 @@
 """Runs one command of `sage` after another in a process that a witness watches.
 
 `python -P commands.py LOG REPORT ROOT`: the commands are read from stdin as JSON, and for each one
-its exit code and the processor seconds it took are written to the report.
+its exit code, the processor seconds it took and what it printed that steers a terminal are written
+to the report.
 """
 
 import contextlib
@@ -41,6 +42,8 @@ def run(words: list[str], root: str) -> tuple[object, str]:
             look_at_pages(root)
         elif words[0] == "serve":
             ask_a_server(root)
+        elif words[0] == "token" and words[1] != "create":
+            run_command(words)  # about the operator's own file, whatever the repository
         else:
             run_command([*words, "--root", root])
     except SystemExit as ended:
@@ -52,6 +55,16 @@ def run(words: list[str], root: str) -> tuple[object, str]:
             return 4, ""
         return "raised", traceback.format_exc()
     return 0, ""
+
+
+def steering(printed: str) -> str:
+    """What a terminal would obey or hide, with its surroundings; empty when there is nothing."""
+    from sage.sanitize import clean
+
+    if clean(printed) == printed:
+        return ""
+    at = next(at for at, character in enumerate(printed) if clean(character) != character)
+    return ascii(printed[max(0, at - 60) : at + 20])
 
 
 def run_command(words: list[str]) -> None:
@@ -137,5 +150,7 @@ if __name__ == "__main__":
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             code, trace = run(command, root)
-        line = [command, code, time.process_time() - start, trace]
+        seconds = time.process_time() - start
+        out.seek(0)
+        line = [command, code, seconds, trace, steering(out.read())]
         os.write(report, json.dumps(line).encode() + b"\n")

@@ -15,19 +15,24 @@ COMMANDS = [
     ["info", "--json"],
     ["search", "quokka"],
     ["search", "--json", "(a+)+$ axolotl"],
+    ["search", "--explain", "--sort", "date", "--tag", "(a+)+$", "axolotl"],
     ["get", "core"],
     ["get", "--json", "practices", "whole"],
     ["context", "coding", "--task", "rinse the axolotl"],
     ["context", "debugging", "--json", "--explain"],
     ["check", "--level", "note"],
     ["check", "--format", "sarif"],
-    ["check", "--json"],
+    ["check", "--json", "--all"],
+    ["check", "--rules"],
+    ["check", "--baseline", "../outside/secret.md"],
     ["eval"],
+    ["eval", "../outside/secret.md"],
     ["ls", "--json"],
     ["scope", "src/a.py", "../outside/secret.md"],
     ["related", "core/healthy"],
     ["duplicates", "--json"],
-    ["stats"],
+    ["stats", "--json", "--log", "linked/secret.md"],
+    ["care", "--format", "markdown"],
     ["care", "--json", "--log", ".knowledge/core/healthy.md"],
     ["tags", "suggest", "core/healthy"],
     ["usage", "--log", ".knowledge/core/healthy.md"],
@@ -35,7 +40,10 @@ COMMANDS = [
     ["serve"],
     ["embed"],
     ["publish", "--url", "http://127.0.0.1:9"],
-    ["token", "list"],
+    ["token", "create", "a", "--layers", "core"],
+    ["token", "list", "--json"],
+    ["token", "rotate", "a", "--overlap", "1h"],
+    ["token", "revoke", "a"],
     ["hook", "--host", "claude-code"],
     ["hook", "--host", "cursor"],
     ["doctor", "--json"],
@@ -58,6 +66,9 @@ COMMANDS = [
     ["uninstall", "claude-code", "--write"],
     ["uninstall", "cursor", "--write"],
     ["uninstall", "claude-code", "--write", "--scope", "project"],
+    ["uninstall", "codex", "--write", "--scope", "project"],
+    ["check", "--write-baseline", "linked/new.json"],
+    ["check", "--write-baseline", ".knowledge/baseline.json"],
     ["init", "--agents"],
     ["init", "--from", ".", "--write"],
 ]
@@ -96,9 +107,9 @@ def misled(number: int, folder: Path) -> list[object]:
     if ended.returncode or len(lines) != len(COMMANDS):
         return [ended.returncode, ended.stderr[-2000:]]
     found: list[object] = [
-        [command, code, seconds, trace]
-        for command, code, seconds, trace in lines
-        if code not in CODES or seconds > MOST_SECONDS
+        [command, code, seconds, trace, steering]
+        for command, code, seconds, trace, steering in lines
+        if code not in CODES or seconds > MOST_SECONDS or steering
     ]
     events = [json.loads(line) for line in log.read_text().splitlines()]
     found += [one for one in events if one[0] in STARTS and not is_expected(one)]
