@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -9,6 +10,10 @@ from sage.errors import TimeoutExceeded
 
 Clock = Callable[[], float]
 _MONTH_SECONDS = 365.25 / 12 * 86_400
+
+# When the call that the running code works for was complete, by time.monotonic; None when that is
+# now: whoever looked at the files since then saw what the caller may expect to be seen.
+arrived: ContextVar[float | None] = ContextVar("sage_call_arrived", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,16 @@ class Clocks:
 class Deadline:
     """The moment after which work is no longer wanted."""
 
-    __slots__ = ("_at", "_cancelled", "_clock", "_limit_ms")
+    __slots__ = ("_at", "_cancelled", "_clock", "_limit_ms", "since")
 
     def __init__(self, limit_ms: float | None = None, clock: Clock = time.monotonic) -> None:
         self._limit_ms = limit_ms
         self._clock = clock
         self._at = None if limit_ms is None else clock() + limit_ms / 1000
         self._cancelled = False
+        came = arrived.get()
+        self.since = time.monotonic() if came is None else came
+        """What the caller may expect to be seen is older than this."""
 
     @property
     def expired(self) -> bool:
@@ -51,7 +59,9 @@ class Deadline:
     def earlier(self, limit_ms: float) -> "Deadline":
         """A deadline for a part of the work: so soon, and with half of what is left to spare."""
         left = self.remaining_seconds
-        return Deadline(limit_ms if left is None else min(limit_ms, left * 500), self._clock)
+        made = Deadline(limit_ms if left is None else min(limit_ms, left * 500), self._clock)
+        made.since = self.since
+        return made
 
     def part(self, share: float, most_seconds: float | None = None) -> "Deadline":
         """A deadline for a part of the work: it passes with this one, or when its share is used.
@@ -95,6 +105,7 @@ class _PartDeadline(Deadline):
     def __init__(self, whole: Deadline, seconds: float | None) -> None:
         super().__init__(None if seconds is None else seconds * 1000, whole._clock)
         self._whole = whole
+        self.since = whole.since
 
     @property
     def expired(self) -> bool:

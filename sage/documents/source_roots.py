@@ -349,7 +349,7 @@ class SharedScan:
     """Lets callers who arrive while a scan runs share the next one.
 
     A scan that began before a call may have passed the file just edited; one that begins after
-    it cannot miss the edit, for any number of callers.
+    it cannot miss the edit, for any number of callers, also those that waited for a place.
     """
 
     def __init__(self) -> None:
@@ -358,10 +358,14 @@ class SharedScan:
         self._finished = 0
         self._running = False
         self._result: Walk | None = None
+        self._began = float("-inf")
+        """When the scan of the result did."""
 
     def run(self, scan: Callable[[], Walk], deadline: Deadline) -> Walk:
-        """The result of a scan that began after this call."""
+        """The result of a scan that began after this call arrived."""
         with self._done:
+            if self._result is not None and self._began >= deadline.since:
+                return self._result
             wanted = self._started + 1
             while self._running or self._finished >= wanted:
                 if self._finished >= wanted and self._result is not None:
@@ -370,6 +374,7 @@ class SharedScan:
                     raise TimeoutExceeded(deadline.message)
             self._running = True
             self._started += 1
+            began = time.monotonic()
         walk: Walk | None = None
         try:
             walk = scan()
@@ -379,5 +384,5 @@ class SharedScan:
                 self._running = False
                 # A scan cut short by its own caller's deadline is no answer for the others.
                 if walk is not None and walk.complete and not walk.unseen:
-                    self._finished, self._result = self._started, walk
+                    self._finished, self._result, self._began = self._started, walk, began
                 self._done.notify_all()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope
 
+from sage.deadline import arrived
 from sage.http import mcp_endpoint
 from sage.http.errors import closing
 from sage.http.fair_queue import FairQueue, Shares
@@ -107,6 +108,7 @@ class CallRunner:
         if call.message.method == mcp_endpoint.LISTEN:
             await self._stream(request, app, call)
         else:
+            arrived.set(time.monotonic())
             await self._call(request, app, call)
 
     def families(self) -> list[Iterator[str]]:

@@ -1,9 +1,11 @@
+import contextvars
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from sage.deadline import Deadline, no_deadline
+from sage.deadline import Deadline, arrived, no_deadline
 from sage.documents import files, source_roots
 from sage.documents.document import Document
 from sage.documents.files import Rules, Walk, earlier_walk
@@ -293,6 +295,28 @@ def test_callers_during_a_scan_share_the_next_one() -> None:
     assert first == scanning.results[:1]
     assert len(scanning.results) == 2
     assert all(walk is scanning.results[1] for walk in later)
+
+
+def test_a_call_that_waited_for_a_place_takes_a_scan_that_began_since_it_arrived() -> None:
+    shared = SharedScan()
+    waited, late = Deadline(), Deadline(60_000).part(0.5)
+    walks = [scan_result(), scan_result()]
+    first = shared.run(walks.pop, no_deadline())
+    assert shared.run(walks.pop, waited) is first
+    assert shared.run(walks.pop, late.earlier(1_000)) is first
+    assert shared.run(walks.pop, no_deadline()) is not first
+    assert not walks
+
+
+def test_an_edit_after_a_call_arrived_may_wait_and_one_before_it_is_seen(base: Base) -> None:
+    knowledge = base.open({"core/a.md": "# Before\n"})
+    called = contextvars.copy_context()
+    called.run(arrived.set, time.monotonic())
+    assert knowledge.search("before")["results"]
+    base.write({"core/a.md": "# After\n"})
+    assert called.run(knowledge.search, "before")["results"]
+    called.run(arrived.set, time.monotonic())
+    assert called.run(knowledge.search, "after")["results"]
 
 
 def test_scan_that_was_cut_short_is_not_shared() -> None:
