@@ -111,12 +111,13 @@ def main() -> None:
         shutil.copytree(ROOT / ".knowledge", own / ".knowledge")
         pages = sorted(own.rglob("*.md"))
         words = sorted({word for page in pages for word in page.read_text("utf-8").split()})
-        print(_line(f"{len(pages)} pages, our own", measure(own, own / "cache", words)))
+        cells = measure(own, Path(folder) / "own-cache", words)
+        print(_line(f"{len(pages)} pages, our own", cells))
         for count in PAGES:
             root = Path(folder) / str(count)
             words = write_large_base(root, count * SECTIONS_A_PAGE)
             name = f"{count:,} pages, {count * SECTIONS_A_PAGE:,} sections"
-            print(_line(name, measure(root, root / "cache", words)), flush=True)
+            print(_line(name, measure(root, Path(folder) / f"{count}-cache", words)), flush=True)
 
 
 def _line(name: str, cells: Sequence[str]) -> str:

@@ -65,12 +65,15 @@ class Spelling:
         self._alike: dict[tuple[int, str], list[str]] = {}
         for form in self._ordered:
             self._alike.setdefault((len(form), form[0]), []).append(form)
+        self._longest = max(map(len, self._ordered), default=0)
 
     def __contains__(self, form: str) -> bool:
         return form in self._forms
 
     def correction(self, form: str, frequency: Frequency, english: "RealWords") -> str | None:
         """The form that was probably meant: one slip off, or two in a long word; None if none."""
+        if self._is_too_long(form):
+            return None
         # Every letter is one off a single one: `1` is no misspelt `a`.
         near = self._one_off(form) if len(form) > 1 else set()
         if not near and len(form) >= VERY_LONG:
@@ -84,6 +87,8 @@ class Spelling:
 
     def split(self, form: str, frequency: Frequency) -> tuple[str, str] | None:
         """Two words that are written together in a form."""
+        if len(form) > 2 * self._longest:
+            return None
         halves = [
             (form[:at], form[at:])
             for at in range(MIN_HALF, len(form) - MIN_HALF + 1)
@@ -95,9 +100,16 @@ class Spelling:
 
     def nearest(self, form: str, frequency: Frequency) -> list[str]:
         """Forms that look like one that does not occur, best first."""
+        if self._is_too_long(form):
+            return []
         near = self._one_off(form) | self._two_off(form)
         found = {word for word in near if frequency(word)} | self._beginning(form, frequency)
         return sorted(found, key=lambda word: _unlikeness(form, word, frequency))[:SUGGESTED]
+
+    def _is_too_long(self, form: str) -> bool:
+        """Whether a form is longer than any here by more than slips add; to try all that is one
+        off takes time with the square of its length."""
+        return len(form) > self._longest + 2
 
     def _one_off(self, form: str) -> set[str]:
         found = {word for word in _edits(form) if word in self._forms}

@@ -68,3 +68,11 @@ def test_a_single_character_is_not_taken_for_another() -> None:
 )
 def test_what_looks_like_a_word_is_none_that_looks_like_it(word: str, near: str) -> None:
     assert ENGLISH.is_real(word) or Spelling([near]).correction(word, occurs, ENGLISH) is None
+
+
+def test_a_word_of_a_million_letters_is_near_to_nothing() -> None:
+    forms = Spelling(["alpha", "beta"])
+    endless = "a" * 1_000_000  # all that is one letter off would be 54 terabytes
+    assert forms.nearest(endless, lambda _: 1) == []
+    assert forms.split(endless, lambda _: 1) is None
+    assert forms.correction(endless, lambda _: 1, ENGLISH) is None
