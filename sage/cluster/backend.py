@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -51,17 +51,19 @@ class ClusterSnapshot:
     scope: Scope
     behind: str = ""
     meaning: int = 0
+    records: dict[Scope, dict[int, str]] = field(default_factory=dict)
+    """What was fetched of pages: a context reads those that it ranked."""
 
     @property
     def searcher(self) -> Searcher:
         """Searches it without a limit of time."""
-        return self.engine.searcher(self.scope, Deadline())
+        return self._searcher(self.scope, Deadline())
 
     def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
         """The best documents for a query."""
 
         def search(scope: Scope) -> Found:
-            return self.engine.searcher(scope, deadline).search(text, options, deadline)
+            return self._searcher(scope, deadline).search(text, options, deadline)
 
         return self.engine.on_one_view(search, self.scope, deadline)
 
@@ -69,7 +71,7 @@ class ClusterSnapshot:
         """The best sections of all documents for a free text."""
 
         def rank(scope: Scope) -> RankedSections:
-            searcher = self.engine.searcher(scope, deadline)
+            searcher = self._searcher(scope, deadline)
             return searcher.rank_sections(text, limit=limit, deadline=deadline)
 
         return self.engine.on_one_view(rank, self.scope, deadline)
@@ -83,9 +85,12 @@ class ClusterSnapshot:
 
         def read(scope: Scope) -> Page | None:
             is_there = path in scope.catalog.entries
-            return self.engine.searcher(scope, deadline).page(path) if is_there else None
+            return self._searcher(scope, deadline).page(path) if is_there else None
 
         return self.engine.on_one_view(read, self.scope, deadline)
+
+    def _searcher(self, scope: Scope, deadline: Deadline) -> Searcher:
+        return self.engine.searcher(scope, deadline, self.records.setdefault(scope, {}))
 
 
 class ClusterEngine:
@@ -136,9 +141,13 @@ class ClusterEngine:
                 return ClusterSnapshot(self, scope)
         raise Unavailable("the base was published again in the middle of the call; ask again")
 
-    def searcher(self, scope: Scope, deadline: Deadline) -> Searcher:
-        """Searches one scope for one call."""
-        reader = ClusterReader(self._replica.connection, scope, deadline)
+    def searcher(self, scope: Scope, deadline: Deadline, records: dict[int, str]) -> Searcher:
+        """Searches one scope for one call.
+
+        Args:
+            records: what was fetched of the pages of the scope, and will be.
+        """
+        reader = ClusterReader(self._replica.connection, scope, deadline, records)
         words = scope.words
         ranker = Ranker(
             scope.catalog, reader, reader.postings, words.fields, stats=scope.stats, counts=reader

@@ -26,14 +26,18 @@ _TOGETHER = 50
 class ClusterReader:
     """Reads one scope for one search."""
 
-    def __init__(self, connection: Connection, scope: Scope, deadline: Deadline) -> None:
+    def __init__(
+        self, connection: Connection, scope: Scope, deadline: Deadline, records: dict[int, str]
+    ) -> None:
+        """Args:
+        records: what is shown of pages, as the cluster keeps it; what is fetched is added.
+        """
         self._connection = connection
         self._scope = scope
         self._deadline = deadline
         self._pages: dict[int, Mapping[str, str]] = {}
         """Lengths and places of the candidates, by the row of each."""
-        self._records: dict[int, str] = {}
-        """What is shown of pages, as the cluster keeps it."""
+        self._records = records
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
         """How many documents hold a concept of several stems."""

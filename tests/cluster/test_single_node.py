@@ -250,6 +250,30 @@ def test_every_search_carries_the_scope_in_its_query(
     assert all(scope in one["query"]["bool"]["filter"] for one in asked)  # type: ignore[index]
 
 
+def test_texts_are_fetched_together_and_once_for_a_call(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = {
+        f"practices/p{n}.md": f"# Page {n}\n\nRetry {n}.\n\n## Retries {n}\n\nA client retries word{n} times.\n"
+        for n in range(12)
+    }
+    team.publish(pages)
+    replica = team.replica()
+    asked: list[bytes] = []
+    request = Connection.request
+
+    def noted(self: Connection, method: str, path: str, body: object, *rest: Any) -> Any:
+        asked.append(body if isinstance(body, bytes) else b"")
+        return request(self, method, path, body, *rest)
+
+    monkeypatch.setattr(Connection, "request", noted)
+    assert len(replica.search("client retries", limit=10)["results"]) > 5
+    assert 1 <= sum(b'"record"' in body for body in asked) <= 2
+    asked.clear()
+    assert replica.context("coding", task="let the client retry")["sources"]
+    assert 1 <= sum(b'"record"' in body for body in asked) <= 3
+
+
 def test_a_full_disk_stops_publishing_and_not_serving(team: Team, node: Node) -> None:
     first = team.publish(PAGES)
     replica = team.replica()
