@@ -253,11 +253,8 @@ def test_every_search_carries_the_scope_in_its_query(
 def test_texts_are_fetched_together_and_once_for_a_call(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pages = {
-        f"practices/p{n}.md": f"# Page {n}\n\nRetry {n}.\n\n## Retries {n}\n\nA client retries word{n} times.\n"
-        for n in range(12)
-    }
-    team.publish(pages)
+    text = "# Page {0}\n\nRetry {0}.\n\n## Retries {0}\n\nA client retries word{0} times.\n"
+    team.publish({f"practices/p{n}.md": text.format(n) for n in range(12)})
     replica = team.replica()
     asked: list[bytes] = []
     request = Connection.request
