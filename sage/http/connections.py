@@ -26,6 +26,9 @@ MAX_HEAD_BYTES = 32 * 1024
 # asyncio reads 256 KB at a time and uvicorn lets 64 KB of a body lie: for two thousand clients
 # who send and stall, that would be half a gigabyte.
 READ_BYTES = 16 * 1024
+# Each part of a body costs the loop microseconds, however small: a megabyte in chunks of one byte
+# kept it busy for half a second, also of a sender who had been refused.
+MAX_PARTS = 1_024
 
 
 def bounded_protocol(limits: Limits, trusted: Sequence[str] = ()) -> "type[BoundedProtocol]":
@@ -35,6 +38,23 @@ def bounded_protocol(limits: Limits, trusted: Sequence[str] = ()) -> "type[Bound
         trusted: addresses and networks of proxies, who may have any number of connections.
     """
     return type("Bounded", (BoundedProtocol,), {"limits": limits, "trusted": _networks(trusted)})
+
+
+class _FewParts(h11.Connection):
+    """HTTP whose bodies come in a bounded number of parts."""
+
+    _parts = 0
+
+    def next_event(self) -> Any:
+        """What the client sent next."""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._parts = 0
+        elif isinstance(event, h11.Data):
+            self._parts += 1
+            if self._parts > MAX_PARTS:
+                raise h11.RemoteProtocolError("a body in too many parts")
+        return event
 
 
 class BoundedProtocol(H11Protocol):
@@ -50,6 +70,7 @@ class BoundedProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.conn = _FewParts(h11.SERVER, MAX_HEAD_BYTES)
         self._answer = self.app
         self.app = self._answer_here
 
@@ -94,6 +115,17 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         if self.cycle is not None and len(self.cycle.body) >= READ_BYTES:
             self.flow.pause_reading()  # until the application asks for more
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; where an answer has begun there is no place for another."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.abort()
+            return
+        super().send_400_response(msg)
+        if self.is_answering and self.cycle is not None:
+            # Whoever was about to answer is told that nobody listens any more.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or for the rest of one that was answered before its end."""

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sage.atomic import open_folder, wait_for_lock, write_file
+from sage.atomic import file_of, open_folder, wait_for_lock, write_file
 from sage.errors import ConfigError, InvalidInput, NotFound
 
 logger = logging.getLogger("sage.access")
@@ -38,6 +39,7 @@ _TOKEN = re.compile(r"sage_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 # Others may not even read it, and a group may only read: that is how a mounted secret looks.
 _TOO_OPEN = 0o037
+_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class TokenScope(NamedTuple):
@@ -320,8 +322,11 @@ def read_private(path: Path, limit_bytes: int) -> bytes | None:
         ConfigError: it cannot be read, or others can, or it is no longer the file of that name.
     """
     try:
-        with path.open("rb") as file:
+        # Without waiting: a pipe in its place would hold up everybody who asks.
+        with file_of(os.open(path, _READING), "rb") as file:
             status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ConfigError(f"{path} is not a file, so no token is accepted")
             if os.name == "posix" and status.st_mode & _TOO_OPEN:
                 raise ConfigError(f"{path} is open to others; close it: chmod 600 {path}")
             if not status.st_nlink:
@@ -363,6 +368,8 @@ def restore_private(path: Path) -> None:
     """Finish what a process began that was killed while it wrote; to be called in the lock."""
     data = read_private(_draft(path), MAX_FILE_BYTES)
     if data is not None and path.exists():
+        if path.stat().st_uid != _draft(path).lstat().st_uid:
+            raise ConfigError(f"{_draft(path)} is a file of another user's; remove it")
         _overwrite(path, data)
     _draft(path).unlink(missing_ok=True)
 

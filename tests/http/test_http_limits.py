@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import json
+import logging
 import socket
 import struct
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from sage.deadline import Deadline
-from sage.http.connections import BoundedProtocol
+from sage.http.connections import MAX_PARTS, BoundedProtocol
 from sage.http.limits import HEAR_OUT_BYTES, Limits
 from sage.http.run import ACCEPTED_AT_ONCE
 from sage.http.token_file import TokenFile
@@ -369,6 +370,39 @@ def test_after_a_refusal_no_endless_body_is_read(root: Path, tmp_path: Path) -> 
                 sent += len(chunk)
         # What lies in the buffers of two sockets comes on top of what the server reads.
         assert sent < 32 * HEAR_OUT_BYTES
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("rest", [b"1\r\n \r\n" * 2 * MAX_PARTS, b"zz\r\n", b"-1\r\n"])
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_body_in_countless_parts_or_none_is_refused_and_no_fault_of_the_server(
+    rest: bytes,
+    is_known: bool,
+    waits: bool,
+    root: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    token = tokens.create("ci")
+    good = f"Authorization: Bearer {token}" if is_known else "X-Request-Id: 1"
+    head = f"POST /mcp HTTP/1.1\r\nHost: localhost\r\n{good}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with (
+        serving(root, tokens=tokens.path, require_token=True) as client,
+        socket.create_connection(("127.0.0.1", client.port), PATIENCE) as sender,
+    ):
+        sender.sendall(head.encode() if waits else head.encode() + rest)
+        if waits and not is_known:
+            assert read_reply(sender).status == 401
+        if waits:
+            sender.sendall(rest)
+        received = b""
+        with contextlib.suppress(ConnectionError):
+            while part := sender.recv(65536):
+                received += part
+        assert (b" 400 " in received) or not is_known
+        assert [one for one in caplog.records if one.levelno >= logging.ERROR] == []
+        assert client.get("/healthz").status == 200
 
 
 def test_a_body_that_is_answered_early_is_heard_out_and_the_connection_kept(

@@ -359,3 +359,43 @@ def test_a_lock_of_somebody_else_keeps_its_mode(
     monkeypatch.setattr("os.geteuid", lambda: owner + 1)
     with locked(tmp_path / "tokens.json"):
         assert stat.S_IMODE(lock.stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
+def test_what_is_no_file_in_its_place_lets_nobody_in_and_holds_nobody_up(
+    kind: str, tokens: TokenFile
+) -> None:
+    value = tokens.create("alice")
+    assert tokens.verify(value)
+    tokens.path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(tokens.path, 0o600)
+        case "folder":
+            tokens.path.mkdir(0o700)
+        case _:
+            tokens.path.symlink_to(tokens.path)
+    assert tokens.verify(value) is None
+    with pytest.raises(ConfigError):
+        tokens.create("bob")
+
+
+@pytest.mark.skipif(not hasattr(os, "chown"), reason="owners are POSIX's")
+def test_a_draft_of_another_user_is_not_restored(
+    tokens: TokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens.create("alice")
+    theirs = TokenFile(tmp_path / "theirs.json")
+    theirs.create("mallory")
+    theirs.path.rename(tokens.path.with_name(".tokens.json.new"))
+    lstat = Path.lstat
+
+    def owned_by_another(path: Path) -> os.stat_result:
+        found = lstat(path)
+        return os.stat_result((*found[:4], found.st_uid + 1, *found[5:]))
+
+    monkeypatch.setattr(Path, "lstat", owned_by_another)
+    with pytest.raises(ConfigError, match="another user"):
+        tokens.create("bob")
+    assert [token.name for token in tokens.tokens()] == ["alice"]
