@@ -84,8 +84,9 @@ class ClusterSnapshot:
         """A page as it was published."""
 
         def read(scope: Scope) -> Page | None:
-            is_there = path in scope.catalog.entries
-            return self._searcher(scope, deadline).page(path) if is_there else None
+            if path not in scope.catalog.entries:
+                return None
+            return self._searcher(scope, deadline).documents.page(path)
 
         return self.engine.on_one_view(read, self.scope, deadline)
 

@@ -328,6 +328,7 @@ async def running_app(
     access: Access,
     tracing: Tracing,
     siblings: Siblings | None = None,
+    on_warm: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[TeamApp]:
     """The application with everything behind it, following the files until it is left."""
     metrics = ServerMetrics()
@@ -336,7 +337,7 @@ async def running_app(
     page = _page_endpoint(options, access, siblings) if options.page else None
     opener = _no_mcp if options.page_key else mcp_opener(observers, tracing.is_on)
     layer_servers = LayerServers(knowledge, opener, page.site_of if page else None)
-    health = Health(knowledge)
+    health = Health(knowledge, on_warm=on_warm)
     parts = AppParts(
         "" if options.page_key else options.path,
         access,

@@ -16,7 +16,6 @@ from sage.http.metrics import Histogram, family, gauge
 from sage.knowledge import KnowledgeBase
 from sage.server.async_knowledge import AsyncKnowledge
 from sage.server.background import watch
-from sage.server.process import set_aside
 from sage.server.tools import INFO
 
 logger = logging.getLogger("sage.http")
@@ -31,10 +30,17 @@ class Health:
     """Watches over one knowledge base."""
 
     def __init__(
-        self, knowledge: KnowledgeBase, clock: Callable[[], float] = time.monotonic
+        self,
+        knowledge: KnowledgeBase,
+        clock: Callable[[], float] = time.monotonic,
+        on_warm: Callable[[], None] = lambda: None,
     ) -> None:
+        """Args:
+        on_warm: called once, when all is ready for the first time.
+        """
         self._knowledge = AsyncKnowledge(knowledge)
         self._clock = clock
+        self._on_warm = on_warm
         self._looking = asyncio.Lock()
         self._info: tuple[float, Info] | None = None
         self._warm = False
@@ -57,7 +63,7 @@ class Health:
             return before
         seconds = self._clock() - started
         if not self._warm:
-            set_aside()
+            self._on_warm()
         self._warm = True
         self.reloads.observe(seconds)
         changed = len(set(files).symmetric_difference(before or ()))

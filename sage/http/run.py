@@ -81,7 +81,10 @@ def serve_http(
             set_aside()  # what was imported stays
 
         knowledge = open_base(settings)
-        asyncio.run(serve_sockets(knowledge, options, access, sockets, on_ready, tracing))
+        served = serve_sockets(
+            knowledge, options, access, sockets, on_ready, tracing, on_warm=set_aside
+        )
+        asyncio.run(served)
     finally:
         for listening in sockets:
             listening.close()
@@ -130,7 +133,7 @@ async def _serve_as_worker(
 ) -> None:
     tracing = tracing_from(os.environ)
     sockets = bound_sockets(options.host, options.port, is_shared=True) if is_first else []
-    async with running_app(knowledge, options, access, tracing, siblings) as app:
+    async with running_app(knowledge, options, access, tracing, siblings, set_aside) as app:
         if not is_first:
             await app.until_ready()  # the others answer meanwhile
             sockets = bound_sockets(options.host, options.port, is_shared=True)
@@ -157,9 +160,10 @@ async def serve_sockets(
     sockets: Sequence[socket.socket],
     on_ready: Callable[["TeamServer"], None],
     tracing: Tracing,
+    on_warm: Callable[[], None] = lambda: None,
 ) -> None:
     """Serve on sockets until the server, which is handed over when it is ready, is told to end."""
-    async with running_app(knowledge, options, access, tracing) as app:
+    async with running_app(knowledge, options, access, tracing, on_warm=on_warm) as app:
         server = TeamServer(app, options)
         sweeping = asyncio.create_task(sweep(server, options.limits))
         on_ready(server)

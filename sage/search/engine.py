@@ -107,7 +107,7 @@ class IndexSnapshot:
         if entry is None or (self.current is not None and self.current.get(path) != entry.stamp):
             return None
         try:
-            return self.searcher.page(path)
+            return self.searcher.documents.page(path)
         except UntrustedIndex as error:
             self.distrust(error)
             return None
@@ -320,7 +320,7 @@ class SearchEngine:
         self._index, self._searcher = index, searcher
         self._searchable.set()
         if self._meaning is not None:
-            self._meaning.follow(searcher.catalog, searcher.read)
+            self._meaning.follow(searcher.catalog, searcher.documents.read)
 
     def _searcher_of(self, index: Index) -> Searcher:
         reader = index.segments.reader

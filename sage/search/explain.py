@@ -147,7 +147,7 @@ def explain_page(
 def _explained(
     searcher: Searcher, asked: InterpretedQuery, fused: Fused, place: int, ranked: Ranked
 ) -> Explanation:
-    sections = searcher.document(ranked.slot).sections
+    sections = searcher.documents.document(ranked.slot).sections
     return _explain(
         searcher.ranker,
         ranked,

@@ -5,13 +5,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from sage.documents.document import Page
 from sage.documents.plain_text import section_prose
 from sage.documents.site_markup import as_shown
 from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
 from sage.search.analysis import JOIN, folded, is_cjk
-from sage.search.catalog import DocumentEntry, SectionEntry
-from sage.search.query import NO_FILTERS, Filters
+from sage.search.catalog import (
+    Catalog,
+    DocumentEntry,
+    SectionEntry,
+    StoredDocument,
+    page_of,
+    unpack_record,
+)
+from sage.search.index_file import DAMAGED, UntrustedIndex
+from sage.search.query import NO_FILTERS, Filters, IndexReader
 from sage.search.ranking import Ranked, Ranker, ReadDocuments
 from sage.search.scoring import shown_score
 from sage.search.verdict import Verdict
@@ -25,6 +34,8 @@ _SAME = 0.75
 another version of the other."""
 _LONG_COPY = 200
 """Characters of a section that no two pages have in common by chance."""
+_MAX_DOCUMENTS = 50
+"""Documents kept unpacked: the results of one search."""
 _SECOND_SECTIONS = 1
 """The first so many documents may show a second section."""
 _WORD = re.compile(r"\w+")
@@ -158,6 +169,46 @@ class SearchOptions:
     def is_part(self) -> bool:
         """Whether more is asked for than the best answers."""
         return self.offset > 0 or self.sort != RELEVANCE
+
+
+class IndexedDocuments:
+    """What is kept of the documents of one generation; those last asked for are unpacked."""
+
+    def __init__(self, catalog: Catalog, reader: IndexReader) -> None:
+        self._catalog = catalog
+        self._reader = reader
+        self._unpacked: dict[int, StoredDocument] = {}
+
+    def fetch(self, slots: Iterable[int]) -> None:
+        """Have what is shown of some documents at hand, where they are not."""
+        firsts = self._catalog.first_rows
+        self._reader.fetch([firsts[slot] for slot in slots if slot not in self._unpacked])
+
+    def document(self, slot: int) -> StoredDocument:
+        """What is shown of a document, and its indexed sections."""
+        known = self._unpacked.get(slot)
+        if known is None:
+            known = self.read(slot)
+            if len(self._unpacked) >= _MAX_DOCUMENTS:
+                self._unpacked = {}
+            self._unpacked[slot] = known
+        return known
+
+    def page(self, path: str) -> Page:
+        """A page as it was indexed.
+
+        Raises:
+            KeyError: it was not.
+        """
+        slot = self._catalog.places[path]
+        return page_of(self._catalog.slots[slot], self.document(slot))
+
+    def read(self, slot: int) -> StoredDocument:
+        """The same, read from the index each time: for those who go through all documents."""
+        stored = unpack_record(self._reader.record(self._catalog.first_rows[slot]))
+        if len(stored.sections) != self._catalog.slots[slot].indexed_sections:
+            raise UntrustedIndex(DAMAGED)
+        return stored
 
 
 class FoundSections:

@@ -4,20 +4,17 @@ Which documents a query allows is the document filter's, which of them are best 
 much of them an answer shows the answering's.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from sage.deadline import Deadline
-from sage.documents.document import Page
 from sage.documents.files import Stamp
 from sage.search import query
 from sage.search.analysis import Analyzer, Word, language_of, marks_of
-from sage.search.catalog import StoredDocument, page_of, unpack_record
-from sage.search.found import Found, FoundSections, Highlights, SearchOptions
+from sage.search.found import Found, FoundSections, Highlights, IndexedDocuments, SearchOptions
 from sage.search.fusion import Fused, Meaning, fuse
-from sage.search.index_file import DAMAGED, UntrustedIndex
 from sage.search.query import (
     MAX_TERMS,
     NO_FILTERS,
@@ -46,8 +43,6 @@ _UNKNOWN = 8
 """Words of a long text that no document holds and that are looked for all the same."""
 _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
-_MAX_DOCUMENTS = 50
-"""Documents kept unpacked: the results of one search."""
 SPARE = 20
 """Documents that are ranked beyond the limit, to take the places of copies."""
 _LEAST_MARKS = 3
@@ -114,13 +109,15 @@ class Searcher:
         self._vocabulary = vocabulary
         self._layers = layers
         self._analyzer = Analyzer()
-        self._documents: dict[int, StoredDocument] = {}
         self._written_in: dict[str, bool] = {}
+        # Nothing here leads back to the searcher: a generation that is over is freed at once.
+        stand_together = partial(_stand_together, ranker, reader)
         self._interpreter = Interpreter(
-            vocabulary, ranker.frequency, synonyms, english, self._stand_together
+            vocabulary, ranker.frequency, synonyms, english, stand_together
         )
         self._filter = DocumentFilter(ranker, self._interpreter, layers)
-        self._found = FoundSections(ranker, self)
+        self.documents = IndexedDocuments(ranker.catalog, reader)
+        self._found = FoundSections(ranker, self.documents)
 
     def search(
         self,
@@ -175,13 +172,13 @@ class Searcher:
             for ranked in fused.ranking.best
             for place, strength in self._section_strengths(asked, ranked, fused).items()
         ]
-        self.fetch(slot for _, slot, _ in strengths)
+        self.documents.fetch(slot for _, slot, _ in strengths)
         slots = self.catalog.slots
         strengths.sort(key=lambda one: (-one[0], slots[one[1]].path, one[2]))
         sections = [
             RankedSection(
                 slots[slot].path,
-                self.document(slot).sections[place].ordinal,
+                self.documents.document(slot).sections[place].ordinal,
                 shown_score(strength, asked.possible),
                 self._held(asked, slot, place, fused),
                 slot in fused.parts and fused.parts[slot].is_alone,
@@ -218,39 +215,8 @@ class Searcher:
             parsed, understood.concepts, possible, allowed, tuple(notes), understood.missing, total
         )
 
-    def fetch(self, slots: Iterable[int]) -> None:
-        """Have what is shown of some documents at hand, where they are not."""
-        firsts = self.catalog.first_rows
-        self._reader.fetch([firsts[slot] for slot in slots if slot not in self._documents])
-
-    def document(self, slot: int) -> StoredDocument:
-        """What is shown of a document, and its indexed sections."""
-        known = self._documents.get(slot)
-        if known is None:
-            known = self.read(slot)
-            if len(self._documents) >= _MAX_DOCUMENTS:
-                self._documents = {}
-            self._documents[slot] = known
-        return known
-
-    def page(self, path: str) -> Page:
-        """A page as it was indexed.
-
-        Raises:
-            KeyError: it was not.
-        """
-        slot = self.catalog.places[path]
-        return page_of(self.catalog.slots[slot], self.document(slot))
-
-    def read(self, slot: int) -> StoredDocument:
-        """The same, read from the index each time: for those who go through all documents."""
-        stored = unpack_record(self._reader.record(self.catalog.first_rows[slot]))
-        if len(stored.sections) != self.catalog.slots[slot].indexed_sections:
-            raise UntrustedIndex(DAMAGED)
-        return stored
-
     def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:
-        ranking = self.ranker.rank(asked.concepts, asked.allowed, limit, deadline, self)
+        ranking = self.ranker.rank(asked.concepts, asked.allowed, limit, deadline, self.documents)
         return ranking if asked.total is None else ranking._replace(total=asked.total)
 
     def fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
@@ -328,20 +294,15 @@ class Searcher:
         kept = {id(word) for _, word in known[:room]} | set(map(id, unknown))
         return (*first, *(word for word in rest if id(word) in kept))
 
-    def _stand_together(self, forms: Sequence[str]) -> bool:
-        """Whether some document has these words one after the other."""
-        words = [Word(form) for form in forms]
-        self._reader.gather(Wanted(phrases=(tuple(forms),)))
-        return bool(holding_phrase(self.ranker, words, Deadline()))
-
     @cached_property
     def _filter_values(self) -> FilterValues:
+        vocabulary, frequency = self._vocabulary, self.ranker.frequency
         return FilterValues(
             layers=self._layers,
             tags=self.catalog.tags,
             languages=self.catalog.languages,
             sources=self.catalog.sources,
-            is_flag=lambda flag: flag in self._vocabulary and self.ranker.frequency(flag) > 0,
+            is_flag=lambda flag: flag in vocabulary and frequency(flag) > 0,
         )
 
     def _unchanged(self, allowed: Allows | None, current: Mapping[str, Stamp]) -> Allows:
@@ -360,7 +321,7 @@ class Searcher:
         ]
         self._found.sort(slots, options.sort)
         nothing = Highlights({}, ())
-        self.fetch(slots[options.offset : options.end])
+        self.documents.fetch(slots[options.offset : options.end])
         sections = [
             self._found.one(
                 slot, 0 if self.catalog.slots[slot].indexed_sections else -1, 1.0, nothing
@@ -389,7 +350,7 @@ class Searcher:
             self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
         )
         highlights = self._found.highlights(asked.concepts)
-        self.fetch(one.slot for one in best)
+        self.documents.fetch(one.slot for one in best)
         sections = [
             self._found.one(
                 one.slot, one.section, shown_score(one.strength, asked.possible), highlights
@@ -420,6 +381,13 @@ class Searcher:
             found = sum(self.ranker.frequency(mark) > 0 for mark in marks_of(language))
             self._written_in[language] = found >= _LEAST_MARKS
         return "" if self._written_in.get(language, True) else language
+
+
+def _stand_together(ranker: Ranker, reader: IndexReader, forms: Sequence[str]) -> bool:
+    """Whether some document has these words one after the other."""
+    words = [Word(form) for form in forms]
+    reader.gather(Wanted(phrases=(tuple(forms),)))
+    return bool(holding_phrase(ranker, words, Deadline()))
 
 
 def _changes(understood: Understanding) -> list[str]:

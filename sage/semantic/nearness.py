@@ -87,7 +87,7 @@ class Nearness:
     def _topic(self, slots: Mapping[int, Page], slot: int, place: int, least_words: int = 0) -> str:
         """The address of a section; empty where the page has no such section, or no longer."""
         try:
-            known = self._searcher.document(slot).sections[place] if place >= 0 else None
+            known = self._searcher.documents.document(slot).sections[place] if place >= 0 else None
         except UntrustedIndex as error:
             self._distrust(error)
             return ""

@@ -80,3 +80,18 @@ def test_a_flood_of_probes_looks_once(written: Base) -> None:
         assert await health.info() is not first
 
     watch(written, work)
+
+
+def test_it_tells_once_that_all_is_ready(written: Base) -> None:
+    told: list[str] = []
+
+    async def run() -> None:
+        knowledge = open_knowledge(written.settings())
+        health = Health(knowledge, written.clock, lambda: told.append("warm"))
+        before = await health.take_in(None)
+        written.write({"core/three.md": "# Three\n"})
+        await health.take_in(before)
+        health.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE_SECONDS))
+    assert told == ["warm"]

@@ -1,5 +1,7 @@
+import gc
 import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -417,3 +419,19 @@ def test_without_a_thread_to_be_had_the_index_is_kept_later(
         assert "no thread" in indexed.engine.state.message
     indexed.engine.close()
     assert indexed.engine.state.where == "disk"
+
+
+def test_a_generation_that_is_over_is_freed_without_the_garbage_collector(
+    indexed: IndexedBase, base: Base
+) -> None:
+    snapshot = indexed.update()
+    indexed.search('layer:core "boring tools" tolswin')
+    over = weakref.ref(snapshot.searcher)
+    gc.disable()
+    try:
+        del snapshot
+        base.write({"core/zebra.md": "# Zebra\n"})
+        indexed.update()
+        assert over() is None
+    finally:
+        gc.enable()

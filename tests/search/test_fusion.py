@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-import pytest
-
 from sage.deadline import no_deadline
 from sage.search.catalog import Catalog
 from sage.search.engine import SearchEngine
 from sage.search.explain import explain_results
 from sage.search.found import Found, SearchOptions
-from sage.search.fusion import Bounds, Likeness, Near, Similarities
+from sage.search.fusion import WEIGHTS, Bounds, Likeness, Near, Similarities
 from sage.search.ranking import ReadDocument
 from sage.search.searcher import Searcher
 from tests.conftest import Base
@@ -169,7 +167,7 @@ def test_an_explanation_says_what_meaning_gave(base: Base) -> None:
     assert one.meaning is not None
     assert one.meaning.is_alone
     assert one.meaning.similarity == 0.8
-    assert one.meaning.weight == pytest.approx(0.9)
+    assert one.meaning.weight == WEIGHTS["no"]
 
 
 def test_the_sections_of_a_task_include_the_nearest(base: Base) -> None:
