@@ -1,10 +1,11 @@
 """Words that look alike: what was probably meant by one that does not occur.
 
 What is a word of its own is never taken for a misspelling of another. The evidence for that is the
-tokenizer's vocabulary: the words that people write most, with the endings and beginnings that
-others have. Of the rest it is weighed how like a word it is, and how like a slip of the fingers.
+tokenizer's vocabulary, which holds what people write most, and a filter of the words and names of
+dictionaries. Of the rest it is weighed how like a word it is, and how like a slip of the fingers.
 """
 
+import hashlib
 import math
 from bisect import bisect_left
 from collections import Counter
@@ -43,7 +44,7 @@ _OF_SLIP = {
     "other": -2.1,
     "two": -4.3,
 }
-_START = -11.6
+_START = -11.3
 _OF_FIRST, _OF_FIRST_ADDED = -1.3, -3.5
 _OF_LENGTH, _MOST_LENGTH = 0.6, 12
 _OF_PIECES, _MOST_PIECES = 0.8, 4
@@ -212,28 +213,17 @@ class Lexicon(Protocol):
         """What is held as a whole, in small letters."""
 
 
+KNOWN_WORDS = "known_words.bin"
+"""A filter of words and names; sage/data/known_words.md says of which."""
+LEAST_KNOWN = 4
+"""Shorter words are not in the filter."""
+_HASHES = 8
 _ENDINGS = (
-    ("ies", "y"), ("ied", "y"), ("ying", "y"), ("ier", "y"), ("iest", "y"), ("ily", "y"),
-    ("iness", "y"), ("ility", "le"), ("bility", "ble"), ("ably", "able"), ("ibly", "ible"),
-    ("ically", "ic"), ("ization", "ize"), ("isation", "ise"), ("ising", "ize"), ("ised", "ize"),
-    ("ation", "e"), ("ation", "ate"), ("ator", "ate"), ("ators", "ate"), ("ating", "ate"),
-    ("ised", "ise"), ("izes", "ize"), ("izer", "ize"), ("izers", "ize"), ("ise", "ize"),
-    ("our", "or"), ("ours", "or"), ("s", ""), ("es", ""), ("es", "e"), ("ed", ""), ("ed", "e"),
-    ("ing", ""), ("ing", "e"), ("ings", ""), ("ings", "e"), ("er", ""), ("er", "e"),
-    ("ers", ""), ("ers", "e"), ("or", ""), ("or", "e"), ("ors", "e"), ("est", ""), ("est", "e"),
-    ("ly", ""), ("ness", ""), ("less", ""), ("ful", ""), ("ment", ""), ("ments", ""),
-    ("able", ""), ("able", "e"), ("al", ""), ("al", "e"), ("ally", "al"), ("ity", ""),
-    ("ity", "e"), ("ive", ""), ("ive", "e"), ("ion", ""), ("ion", "e"), ("ions", ""),
-    ("ions", "e"), ("ize", ""), ("ized", ""), ("izing", ""), ("ish", ""), ("ism", ""),
-    ("ist", ""), ("ists", ""), ("ship", ""), ("hood", ""), ("ward", ""), ("wards", ""),
-    ("wise", ""), ("like", ""), ("y", ""), ("y", "e"), ("th", ""),
+    ("s", ""), ("es", ""), ("es", "e"), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"),
+    ("er", ""), ("er", "e"), ("ers", ""), ("ers", "e"), ("ize", ""), ("ized", ""), ("able", ""),
+    ("less", ""),
 )  # fmt: skip
-_BEGINNINGS = ("un", "non", "re", "pre", "over", "under", "mis", "sub", "multi")
-_ALONE = ("s", "y")
-"""Endings that no word has behind the same letter."""
-_DOUBLING = ("ing", "ings", "ed", "er", "ers", "est", "y")
-_LEAST_STEM = 4
-_LEAST_REST = 5
+_LEAST_STEM, _LONG_STEM = 4, 7
 # Misspellings that so many people write that the vocabulary holds them.
 _MISSPELT_WORDS = """
     abreviation accesible accomodate acheive accross acess adress adresses agressive alot anwser
@@ -277,25 +267,34 @@ class RealWords:
         return _Letters(self._lexicon.words())
 
     @cached_property
-    def _everyday(self) -> frozenset[str]:
-        """Everyday words that the vocabulary holds only in pieces."""
-        words = resources.files("sage").joinpath("data", "everyday_words.txt").read_bytes()
-        return frozenset(words.decode().split())
+    def _known(self) -> bytes:
+        return resources.files("sage").joinpath("data", KNOWN_WORDS).read_bytes()
 
-    def _holds(self, form: str) -> bool:
-        return self.place(form) is not None or form in self._everyday
+    def _is_known(self, form: str) -> bool:
+        """Whether the filter holds a word; of others it holds 3 in 1,000."""
+        data = self._known
+        places = filter_places(form, 8 * len(data))
+        return len(form) >= LEAST_KNOWN and all(data[at >> 3] >> (at & 7) & 1 for at in places)
 
     def _is_real(self, form: str) -> bool:
         if form in _MISSPELT:
             return False
-        if self._holds(form) or any(map(self._holds, _stems(form))):
+        if self.place(form) is not None or self._is_known(form):
             return True
-        rests = [form.removeprefix(one) for one in _BEGINNINGS if form.startswith(one)]
+        stem = form.removesuffix("s")
+        if form != stem and len(stem) >= _LONG_STEM and stem[-1] != "s" and self._is_known(stem):
+            return True  # the filter has most plurals, but not those of names
+        # It has the other forms of its own words: only what is none of them has more.
         return any(
-            self._holds(rest) or any(map(self._holds, _stems(rest)))
-            for rest in rests
-            if len(rest) >= _LEAST_REST
+            self.place(stem) is not None and not self._is_known(stem) for stem in _stems(form)
         )
+
+
+def filter_places(word: str, bits: int) -> Iterator[int]:
+    """The bits of a filter that are set when it holds a word."""
+    digest = hashlib.blake2b(word.encode(), digest_size=16).digest()
+    first, step = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
+    return ((first + number * step) % bits for number in range(_HASHES))
 
 
 class _Letters:
@@ -361,14 +360,6 @@ def _slip(form: str, word: str) -> tuple[str, int]:
 def _stems(form: str) -> Iterator[str]:
     """What a word may be without its ending."""
     for ending, instead in _ENDINGS:
-        stem = form.removesuffix(ending) + instead
-        if not form.endswith(ending) or len(stem) < _LEAST_STEM:
-            continue
-        if ending in _ALONE and stem[-1] == ending:
-            continue  # timess, propertyy
-        vowel = ending[0] in "aeiouy"
-        if instead or not vowel or stem[-1] != "e" or stem[-2] == "e":
-            yield stem
-        doubled = ending in _DOUBLING and stem[-1] == stem[-2] and stem[-1] not in "xwy"
-        if doubled and not instead and stem[-3] in "aeiou":
-            yield stem[:-1]  # planning, stopped
+        stem = form.removesuffix(ending)
+        if form.endswith(ending) and len(stem) >= _LEAST_STEM and stem[-1] != ending:
+            yield stem + instead

@@ -34,7 +34,7 @@ def test_typos_are_corrected(spelling: Spelling, typed: str, meant: str) -> None
 
 
 def test_the_more_frequent_of_two_is_meant(spelling: Spelling) -> None:
-    words, often = Spelling(["kubernates", "kubernites"]), {"kubernates": 1, "kubernites": 9}
+    words, often = Spelling(["kubernotes", "kubernites"]), {"kubernotes": 1, "kubernites": 9}
     assert words.correction("kuberntes", often.__getitem__, ENGLISH) == "kubernites"
 
 
