@@ -358,7 +358,8 @@ def _searches(both: Both, node: Node) -> tuple[float, float]:
 def _plain(words: Sequence[str]) -> Mapping[str, Any]:
     """What somebody would ask who wants the ten best pages and their texts."""
     should = [{"term": {"text_stems": word}} for word in words]
-    return {"size": LIMIT, "query": {"bool": {"should": should}}, "track_total_hits": True}
+    shown = {"size": LIMIT, "stored_fields": ["text", "_source"], "track_total_hits": True}
+    return {**shown, "query": {"bool": {"should": should}}}
 
 
 def _middle(times: Sequence[float]) -> str:

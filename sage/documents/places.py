@@ -13,6 +13,7 @@ from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.scopes import matching_glob
 from sage.paths import KNOWLEDGE_DIR
 
+_KNOWLEDGE = f"{KNOWLEDGE_DIR}/"
 _WILDCARDS = frozenset("*?[{")
 # What tools put into a repository; nobody keeps pages there.
 TOOL_FOLDERS = frozenset({"node_modules", "__pycache__", "venv", "vendor", "target"})
@@ -100,12 +101,13 @@ class Places:
 
 def topic_of(path: str) -> str:
     """The public address of a file: its layer and path without the suffix."""
-    return _without_suffix(path.removeprefix(f"{KNOWLEDGE_DIR}/"))
+    return _without_suffix(path.removeprefix(_KNOWLEDGE))
 
 
 def _without_suffix(path: str) -> str:
-    folder, slash, name = path.rpartition("/")
-    return folder + slash + (name[: name.rindex(".")] if "." in name[1:] else name)
+    # For every page several times when a name is looked for that nobody has.
+    stem, dot, suffix = path.rpartition(".")
+    return path if not dot or "/" in suffix or not stem or stem[-1] == "/" else stem
 
 
 def may_hold(places: Sequence[Place], folder: str) -> bool:

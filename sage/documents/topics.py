@@ -182,7 +182,8 @@ def nearest_topics(
     link = pasted_link(topic)
     parts = topic_parts(split_heading(topic)[0] if link is None else link.page)
     wanted = anchor_asked(topic) or (parts[-1] if parts else "")
-    names = [Named(_address(source.topic)[-1], source.topic) for source in files]
+    topics = [source.topic for source in files]
+    names = [Named(_address(topic)[-1], topic) for topic in topics]
     pages = nearest_scored([*names, *titles], wanted)
     closest = pages[0][1] if pages else 0.0
     closer = [near for near, score in nearest_scored(headings, wanted) if score > closest]
