@@ -5,6 +5,7 @@ taking apart all others.
 """
 
 import base64
+import binascii
 import hashlib
 import json
 from array import array
@@ -123,8 +124,11 @@ def from_column(value: str) -> str:
     Raises:
         ValueError: it is something else.
     """
-    # Some versions leave out the padding, and take letters that are safe in addresses.
-    return base64.b64decode(f"{value}==", b"-_").decode("utf-8", "surrogatepass")
+    # Some versions leave out the padding, and take letters that are safe in addresses. A search
+    # reads hundreds of columns: b64decode goes through three functions for each.
+    if "-" in value or "_" in value:
+        value = value.replace("-", "+").replace("_", "/")
+    return binascii.a2b_base64(f"{value}==").decode("utf-8", "surrogatepass")
 
 
 class PageWords(NamedTuple):
