@@ -4,7 +4,7 @@ from string import ascii_lowercase
 
 import pytest
 
-from benchmarks.known_words import make_filter
+from docs.known_words import make_filter
 from sage.search.spelling import RealWords, filter_places
 from sage.token_counter import BundledVocabulary
 

@@ -1,6 +1,6 @@
 """Make the filter of known words that nothing is corrected from.
 
-    python -m benchmarks.known_words LIST...
+    python -m docs.known_words LIST...
 
 Each list is a file with a word a line. What is written is `sage/data/known_words.bin`; where the
 lists of the present one come from is in `sage/data/known_words.md`.
