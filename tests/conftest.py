@@ -45,6 +45,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_module and _STARTS.search(collection_path.read_text("utf-8")) else None
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may need longer to tell its state than a host waits for it."""
+    monkeypatch.setattr("sage.server.async_knowledge.QUICK_MS", 60_000)
+    monkeypatch.setattr("sage.server.async_knowledge.COUNT_MS", 60_000)
+
+
 class Clock:
     """Stands still until it is told to tick; it starts late enough for every file to be quiet."""
 

@@ -14,7 +14,7 @@ from fastmcp.client.transports import StdioTransport
 from tests.processes import PATIENCE_SECONDS, clean_environment, serve_command, serving, write_base
 
 CALLS: dict[str, dict[str, Any]] = {
-    "sage_get_knowledge": {"layer": "core"},
+    "sage_get_knowledge": {"layer": "core", "timeout_ms": 30_000},
     "sage_search": {"query": "fixtures"},
     "sage_get_context": {"task_type": "coding", "task": "write a test"},
     "sage_info": {},

@@ -121,11 +121,11 @@ class Served:
             assert time.monotonic() < until, "the index is never complete"
 
     def info_of_all(self) -> dict[str, Any]:
-        """The state once every page was looked at: a call looks at some for a moment only."""
+        """The state once every page was looked at: a call does so for a moment only."""
         until = time.monotonic() + 4 * CALL_SECONDS
         info = self.call("sage_info")
-        while "unread" in info["problems"]:
-            assert time.monotonic() < until, info["problems"]["unread"]
+        while "unread" in info["problems"] or "did not answer" in str(info.get("reasons")):
+            assert time.monotonic() < until, (info["problems"], info.get("reasons"))
             info = self.call("sage_info")
         return info
 

@@ -159,7 +159,7 @@ def test_nothing_that_lies_in_the_repository_is_run_or_obeyed(
     start_as_registered(monkeypatch)
     with serving(place.root, place.outside / "cache", FASTMCP_TRANSPORT="sse") as server:
         server.check_healthy()
-        assert server.call("sage_info")["status"] == "healthy"
+        assert server.info_of_all()["status"] == "healthy"
         assert CANARY not in server.call("sage_get_context", task_type="evil")["context"]
     assert not trace.exists()
 

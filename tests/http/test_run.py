@@ -17,7 +17,7 @@ from tests.processes import serving as serving_stdio
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("sage_info", {}),
-    ("sage_get_knowledge", {"layer": "all"}),
+    ("sage_get_knowledge", {"layer": "all", "timeout_ms": 30_000}),
     ("sage_get_knowledge", {"layer": "practices", "topic": "testing#fixtures"}),
     ("sage_get_knowledge", {"layer": "core", "topic": "nothing like it"}),
     ("sage_get_knowledge", {"layer": "nowhere"}),

@@ -286,7 +286,7 @@ def test_what_a_page_hides_does_not_reach_the_client(knowledge: KnowledgeBase) -
     (page.parent / "bro\u202eken.md").write_bytes(b"\xff\xfe\xff")
 
     async def question(client: Any) -> str:
-        arguments = {"layer": "core", "topic": "hostile"}
+        arguments = {"layer": "core", "topic": "hostile", "timeout_ms": 30_000}
         answer = await client.call_tool_mcp("sage_get_knowledge", arguments)
         found = await client.call_tool_mcp("sage_search", {"query": "hostile 日本"})
         state = await client.call_tool_mcp("sage_info", {})

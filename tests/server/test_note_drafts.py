@@ -70,7 +70,8 @@ def test_the_page_that_it_returns_is_served_once_somebody_puts_it_there(
     path = knowledge.settings.root / answer["path"]
     path.parent.mkdir(parents=True)
     path.write_text(answer["page"], "utf-8")
-    content = call(knowledge, "sage_get_knowledge", {"topic": answer["id"]}).structured_content
+    asked = {"topic": answer["id"], "timeout_ms": 30_000}
+    content = call(knowledge, "sage_get_knowledge", asked).structured_content
     assert "never mocks" in content["content"]
 
 
