@@ -111,7 +111,7 @@ class KnowledgeBase:
 
     @property
     def meaning(self) -> "SectionMeaning | None":
-        """What compares meanings; None where only words are searched."""
+        """What compares meanings of files; None where only words are searched, or in a cluster."""
         return self._index.meaning if self._index.compares_meanings else None
 
     def nearness(self, deadline: Deadline | None = None) -> "Nearness | None":

@@ -62,6 +62,16 @@ class Backend(Protocol):
     def describe(self, answer: InfoAnswer, settings: Settings) -> ReplicaInfo:
         """What `sage_info` says, with what only the backend knows."""
 
+    @property
+    def compares_meanings(self) -> bool:
+        """Whether meanings may be compared."""
+
+
+def may_compare_meanings(settings: Settings) -> bool:
+    """Whether settings want meanings compared where that can be; to ask imports nothing."""
+    wanted = settings.search.semantic
+    return wanted == "on" or (wanted == "auto" and find_spec("tokenizers") is not None)
+
 
 class LiveIndex:
     """Files and index together, at the moment of a call. Thread-safe."""
@@ -96,14 +106,13 @@ class LiveIndex:
     @property
     def compares_meanings(self) -> bool:
         """Whether meanings may be compared; to ask imports and opens nothing."""
-        wanted = self._settings.search.semantic
-        if self._backend is not None or wanted == "off":
-            return False
-        return wanted == "on" or find_spec("tokenizers") is not None
+        if self._backend is not None:
+            return self._backend.compares_meanings
+        return may_compare_meanings(self._settings)
 
     @property
     def meaning(self) -> "SectionMeaning | None":
-        """What compares meanings; None where only words are searched."""
+        """What compares meanings of files; None where only words are searched, or in a cluster."""
         self._engine.get()
         return self._meaning
 

@@ -56,7 +56,7 @@ HOMES = {
     "mcp_types": "http.mcp_endpoint server.mcp_server server.stdio_transport server.subscriptions",
     "numpy": "semantic.encoder semantic.granite semantic.multilingual semantic.onnx_folder "
     "semantic.onnx_graph semantic.onnx_session semantic.vectors semantic.vector_file "
-    "semantic.likeness",
+    "semantic.likeness semantic.page_vectors",
     "onnxruntime": "semantic.onnx_session",
     "opentelemetry": "http.tracing",
     "platformdirs": "paths",

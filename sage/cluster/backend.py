@@ -12,6 +12,7 @@ from sage.cluster.reader import ClusterReader
 from sage.cluster.replica import Replica, Scope, View
 from sage.cluster.requests import inside, searched
 from sage.cluster.schema import page_id
+from sage.cluster.vectors import VectorReader
 from sage.deadline import Clocks, Deadline
 from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
@@ -133,13 +134,13 @@ class ClusterEngine:
         del look_up, progress, unseen
         last = self._last
         if last is not None and last[0] is files:
-            return ClusterSnapshot(self, last[1])
+            return self._snapshot(last[1])
         for view in (*self._replica.views, self._replica.view(deadline)):
             scope = self._scope(view)
             listed = [one for listing in scope.listings.values() for one in listing.files]
             if list(files) == listed:
                 self._last = (files, scope)
-                return ClusterSnapshot(self, scope)
+                return self._snapshot(scope)
         raise Unavailable("the base was published again in the middle of the call; ask again")
 
     def searcher(self, scope: Scope, deadline: Deadline, records: dict[int, str]) -> Searcher:
@@ -149,12 +150,12 @@ class ClusterEngine:
             records: what was fetched of the pages of the scope, and will be.
         """
         reader = ClusterReader(self._replica.connection, scope, deadline, records)
-        words = scope.words
+        words, meaning = scope.words, self._replica.vectors.meaning_of(scope.models)
         ranker = Ranker(
             scope.catalog, reader, reader.postings, words.fields, stats=scope.stats, counts=reader
         )
         return Searcher(
-            ranker, reader, words, self._synonyms, self._settings.layers, self._real_words
+            ranker, reader, words, self._synonyms, self._settings.layers, self._real_words, meaning
         )
 
     def on_one_view(self, work: Callable[[Scope], T], scope: Scope, deadline: Deadline) -> T:
@@ -169,6 +170,10 @@ class ClusterEngine:
 
     def _scope(self, view: View) -> Scope:
         return scope_of(view, self._settings)
+
+    def _snapshot(self, scope: Scope) -> ClusterSnapshot:
+        meaning = self._replica.vectors.meaning_of(scope.models)
+        return ClusterSnapshot(self, scope, meaning=meaning.generation if meaning else 0)
 
 
 class ClusterPages:
@@ -222,6 +227,18 @@ class ClusterBackend:
         """Searches them."""
         return ClusterEngine(self._replica, settings, self._real_words)
 
+    @property
+    def compares_meanings(self) -> bool:
+        """Whether meanings may be compared."""
+        return self._replica.vectors.meaning is not None
+
+    def load_model(self) -> None:
+        """Load what makes vectors of questions now, if pages have any to be compared with."""
+        models = {source.meta.model for view in self._replica.views for source in view.sources}
+        meaning = self._replica.vectors.meaning_of(models)
+        if meaning is not None:
+            meaning.load()
+
     def describe(self, answer: InfoAnswer, settings: Settings) -> ReplicaInfo:
         """Which commit of which source is served, since when, and how far behind it is."""
         replica = self._replica
@@ -238,6 +255,9 @@ class ClusterBackend:
         ]
         behind = round(replica.behind_seconds, 3)
         told: ReplicaInfo = {**answer, "published": published, "behind_seconds": behind}
+        meaning = replica.vectors.info(seen.catalog, seen.models)
+        if meaning is not None:
+            told["meaning"] = meaning
         if replica.trouble:
             told["status"] = "unhealthy"
             told["reasons"] = [replica.trouble, *answer["reasons"]]
@@ -253,9 +273,7 @@ def open_cluster(connection: Connection, settings: Settings, deadline: Deadline)
     Raises:
         Unavailable: the cluster does not answer, or holds nothing under that name.
     """
-    replica = Replica(connection)
-    view = replica.view(deadline)
-    return KnowledgeBase(published_settings(view, settings), backend=ClusterBackend(replica))
+    return _opened(connection, settings, deadline)[0]
 
 
 def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBase:
@@ -264,11 +282,23 @@ def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBa
     until = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return open_cluster(connection, settings, Deadline(_START_SECONDS * 1000))
+            opened = _opened(connection, settings, Deadline(_START_SECONDS * 1000))
         except Unavailable:
             if time.monotonic() > until:
                 raise
             time.sleep(1.0)
+        else:
+            opened[1].load_model()
+            return opened[0]
+
+
+def _opened(
+    connection: Connection, settings: Settings, deadline: Deadline
+) -> tuple[KnowledgeBase, ClusterBackend]:
+    replica = Replica(connection, VectorReader(settings))
+    view = replica.view(deadline)
+    backend = ClusterBackend(replica)
+    return KnowledgeBase(published_settings(view, settings), backend=backend), backend
 
 
 def published_settings(view: View, settings: Settings) -> Settings:

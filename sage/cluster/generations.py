@@ -29,6 +29,8 @@ class Meta:
     """What replicas need of the settings of the repository."""
     retired: float = 0.0
     """When the alias left it."""
+    model: str = ""
+    """What made the vectors of its pages; empty without any."""
 
     def to_json(self) -> dict[str, Any]:
         # As text: a mapping's own objects would be merged with those before.

@@ -34,10 +34,14 @@ def content_stamp(data: bytes) -> Stamp:
     return Stamp(0, len(data), int.from_bytes(digest, "big"), 0)
 
 
-def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str]) -> str:
-    """What changes when anything that is kept of a page changes."""
+def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str], model: str) -> str:
+    """What changes when anything that is kept of a page changes.
+
+    Args:
+        model: what makes its vectors; empty without any.
+    """
     digest = hashlib.blake2b(digest_size=16)
-    for part in (str(FORMAT), layer, topic, *sorted(footers)):
+    for part in (str(FORMAT), model, layer, topic, *sorted(footers)):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     digest.update(data)
     return digest.hexdigest()
@@ -114,8 +118,13 @@ def _places(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def to_column(text: str) -> str:
-    """A text as a column takes it: bytes in base64."""
-    return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
+    """A text as a column takes it."""
+    return bytes_to_column(text.encode("utf-8", "surrogatepass"))
+
+
+def bytes_to_column(data: bytes) -> str:
+    """Bytes as a column takes them: in base64."""
+    return base64.b64encode(data).decode("ascii")
 
 
 def from_column(value: str) -> str:
@@ -124,11 +133,20 @@ def from_column(value: str) -> str:
     Raises:
         ValueError: it is something else.
     """
+    return bytes_from_column(value).decode("utf-8", "surrogatepass")
+
+
+def bytes_from_column(value: str) -> bytes:
+    """The bytes that were put into a column.
+
+    Raises:
+        ValueError: it is something else.
+    """
     # Some versions leave out the padding, and take letters that are safe in addresses. A search
     # reads hundreds of columns: b64decode goes through three functions for each.
     if "-" in value or "_" in value:
         value = value.replace("-", "+").replace("_", "/")
-    return binascii.a2b_base64(f"{value}==").decode("utf-8", "surrogatepass")
+    return binascii.a2b_base64(f"{value}==")
 
 
 class PageWords(NamedTuple):

@@ -17,17 +17,14 @@ from sage.cluster.connection import Connection
 from sage.cluster.describing import PageToPublish, described
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
-from sage.cluster.page_record import (
-    from_column,
-    page_hash,
-    words_on,
-)
+from sage.cluster.page_record import from_column, page_hash, words_on
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
     GONE,
     MAPPING,
     PAGE,
+    VECTORS,
     WORDS,
     Name,
     index_body,
@@ -35,6 +32,7 @@ from sage.cluster.schema import (
     parse_name,
     words_id,
 )
+from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
@@ -99,6 +97,7 @@ class Publisher:
         self._options = options
         self._progress = progress or (lambda _done, _total: None)
         self._lock = PublishLock(connection, options.source)
+        self._vectors = VectorWriter(knowledge.settings)
 
     def publish(self) -> Published:
         """Bring the cluster to the files as they are now.
@@ -149,7 +148,8 @@ class Publisher:
         self._footers = find_footers(ending_keys(document.body) for document, _ in found)
         for document, data in found:
             footers = self._footers.intersection(ending_keys(document.body))
-            hashed = page_hash(data, document.layer, document.topic, footers)
+            model = self._vectors.model
+            hashed = page_hash(data, document.layer, document.topic, footers, model)
             yield PageToPublish(document, data, hashed)
 
     def _plan(self, pages: Mapping[str, PageToPublish]) -> "PublishPlan":
@@ -214,6 +214,7 @@ class Publisher:
             line=uuid.uuid4().hex,
             commit=repository.head if repository else "",
             settings=plan.settings,
+            model=self._vectors.model,
         )
         if plan.copies and plan.before is not None:
             index, before = plan.before
@@ -245,6 +246,8 @@ class Publisher:
         pages = [plan.pages[path] for path in paths]
         for made in described(pages, self._footers, generation):
             for document in made.documents:
+                self._vectors.add_to(document)
+                self._lock.renew(_soon())
                 name = page_id(document["path"])
                 sections += document["sections"]
                 bulk.put(name, document)
@@ -254,7 +257,6 @@ class Publisher:
                 words.setdefault(layer, WordCount()).join(counted)
             done += len(made.documents)
             self._progress(done, len(paths))
-            self._lock.renew(_soon())
         for layer, counted in words.items():
             for number, chunk in counted.chunks().items():
                 body = {"kind": WORDS, "layer": layer, "chunk": number, "words": chunk}
@@ -283,10 +285,11 @@ class Publisher:
             query = {"ids": {"values": ids}}
             fields = {
                 "_source": ["path", "layer", "sections"],
-                "docvalue_fields": list(BUCKET_FIELDS),
+                "docvalue_fields": [*BUCKET_FIELDS, VECTORS],
             }
             for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], _soon()):
                 stored = hit.get("fields", {})
+                self._vectors.remember(stored, plan.before[1].model)
                 places = [from_column(stored[name][0]) for name in BUCKET_FIELDS if name in stored]
                 source = hit["_source"]
                 yield source["path"], source["layer"], places, source["sections"]

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sage.cluster.connection import Connection
@@ -41,10 +41,12 @@ class ClusterReader:
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
         """How many documents hold a concept of several stems."""
+        self._beyond: Wanted | None = None
+        """What was gathered last, where more pages hold it than were handed over."""
 
     def gather(self, wanted: Wanted) -> int | None:
         """Ask the cluster for candidates; None when their number says nothing."""
-        self._pages, self._found = {}, {}
+        self._pages, self._found, self._beyond = {}, {}, None
         if not wanted.concepts and not wanted.phrases:
             return None
         buckets = sorted({bucket_of(form) for form in wanted.forms})
@@ -71,6 +73,8 @@ class ClusterReader:
             held = answer["aggregations"]["all"]["scope"][name]["doc_count"]
             self._counted[wanted.concepts[int(name)].forms] = held
         total: int = answer["hits"]["total"]["value"]
+        if total > len(self._pages):
+            self._beyond = wanted
         return None if wanted.phrases or wanted.compared else total
 
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
@@ -91,6 +95,18 @@ class ClusterReader:
         if counted is None:
             return documents, sections
         return counted, max(counted, round(sections * counted / max(documents, 1)))
+
+    def holders(self, slots: Collection[int]) -> list[int]:
+        """Which of some documents that are no candidates hold any of the concepts gathered last."""
+        if self._beyond is None or not slots:
+            return []
+        entries = self._scope.catalog.slots
+        ids = {page_id(entries[slot].path): slot for slot in slots}
+        query = candidates_query(self._beyond, self._scope)
+        query["bool"]["filter"].append({"ids": {"values": list(ids)}})
+        body = {"size": len(ids), "query": query, "_source": False}
+        answer = searched(self._connection, self._scope.indexes, body, self._deadline)
+        return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
 
     def __getitem__(self, row: int) -> int:
         """The words of a row of a candidate."""

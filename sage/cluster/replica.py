@@ -16,7 +16,8 @@ from sage.cluster.connection import Connection, NotThere
 from sage.cluster.generations import Meta
 from sage.cluster.page_record import entries_of
 from sage.cluster.requests import all_hits
-from sage.cluster.schema import GONE, PAGE, WORDS
+from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
+from sage.cluster.vectors import VectorReader
 from sage.cluster.words import Chunks, ClusterWords
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
@@ -62,6 +63,11 @@ class Scope:
     def names(self) -> Sequence[str]:
         """The sources that may be seen."""
         return [source.meta.source for source in self.sources]
+
+    @property
+    def models(self) -> set[str]:
+        """What made the vectors of their pages."""
+        return {source.meta.model for source in self.sources}
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -134,8 +140,14 @@ class View:
 class Replica:
     """Follows the alias of one base. Thread-safe."""
 
-    def __init__(self, connection: Connection, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        vectors: VectorReader,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.connection = connection
+        self.vectors = vectors
         self._clock = clock
         self._loading = threading.Lock()
         self._views: list[View] = []
@@ -195,6 +207,7 @@ class Replica:
         if not views or views[0].indexes != names:
             view = self._loaded(names, Deadline(_LOAD_SECONDS * 1000))
             self._views = [view, *views[: _KEPT_VIEWS - 1]]
+            self.vectors.keep_only({path for one in view.sources for path in one.entries})
             logger.info("serving another generation", extra={"fields": {"indexes": list(names)}})
         self._looked, self.trouble = started, ""
         return self._views[0]
@@ -233,6 +246,10 @@ class Replica:
             entries.pop(hit["_source"]["path"], None)
         pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
         entries.update((one.path, one) for one in entries_of(hit["_source"] for hit in pages))
+        if self.vectors.reads(meta.model):
+            fields = {"_source": ["path"], "docvalue_fields": [VECTORS]}
+            for hit in all_hits(ask, index, kind(PAGE), fields, ["path"], deadline):
+                self.vectors.take(entries[hit["_source"]["path"]], hit["fields"])
         shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
         for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
             place = hit["_source"]

@@ -13,7 +13,7 @@ from sage.errors import ConfigError
 from sage.search.vocabulary import stem_of
 from sage.values import OWN
 
-MAPPING = 2
+MAPPING = 3
 """To be raised whenever the mapping, or what is written into it, changes."""
 BUCKETS = 16
 """The places of words lie in so many fields, by stem: a search loads those of its own words."""
@@ -23,6 +23,8 @@ PAGE, WORDS, GONE = "page", "words", "gone"
 """The kinds of documents; GONE names a page that an earlier generation had."""
 _MAX_FORMS = 100_000
 TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
+VECTORS = "vectors"
+"""Of what a page says, where it was published with the extra `semantic`."""
 
 _STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
 _KEPT = {"type": "text", "index": False, "store": True}
@@ -34,7 +36,7 @@ BUCKET_FIELDS = tuple(f"places_{number}" for number in range(BUCKETS))
 
 def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
     """What a new index is created with."""
-    kept, columns = ("record", "text", "words"), ("lengths", *BUCKET_FIELDS)
+    kept, columns = ("record", "text", "words"), ("lengths", VECTORS, *BUCKET_FIELDS)
     return {
         "settings": {
             "number_of_shards": shards,

@@ -269,6 +269,11 @@ class PostingReader:
     def gather(self, wanted: object) -> None:
         """Everything is at hand: nothing has to be fetched for a query."""
 
+    def holders(self, slots: object) -> tuple[int, ...]:
+        """None: all documents are at hand."""
+        del slots
+        return ()
+
     def fetch(self, rows: object) -> None:
         """Nor for a record."""
 

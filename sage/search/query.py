@@ -279,6 +279,9 @@ class IndexReader(Protocol):
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
         """Where a form occurs in the candidates: first row, and what is counted from there."""
 
+    def holders(self, slots: Collection[int]) -> Collection[int]:
+        """Which of some documents that are not at hand hold any of the concepts gathered last."""
+
     def fetch(self, rows: Iterable[int]) -> None:
         """Have the records of some documents at hand: they are the next to be asked for."""
 

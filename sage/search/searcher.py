@@ -249,7 +249,8 @@ class Searcher:
         """Which of some documents hold any word of a query."""
         wanted = frozenset(slots)
         held = (wanted.intersection(self.ranker.matches(one).slots) for one in asked.concepts)
-        return set().union(*held)
+        at_hand = set().union(*held)
+        return at_hand.union(self._reader.holders(wanted - at_hand))
 
     def _section_strengths(
         self, asked: InterpretedQuery, ranked: Ranked, fused: Fused

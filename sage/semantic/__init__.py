@@ -6,4 +6,4 @@ meaning. Models are data that we read ourselves; nothing here is imported unless
 """
 
 # The modules that other folders may import; the rest is this folder's own.
-__all__ = ["meaning", "models", "nearness"]
+__all__ = ["meaning", "models", "nearness", "published"]

@@ -15,19 +15,17 @@ from sage.search.catalog import Catalog
 from sage.search.fusion import Bounds, Similarities
 from sage.search.index_file import IndexFile, UntrustedIndex
 from sage.search.ranking import ReadDocument
-from sage.semantic.models import Encoder, Model, model_named, unusable_model
-from sage.semantic.weights import ModelUnavailable, NotInstalled
+from sage.semantic.models import Encoder, Model, wanted_model
+from sage.semantic.questions import QuestionVectors
+from sage.semantic.weights import ModelUnavailable
 from sage.settings import Settings
 from sage.values import OWN
 
 if TYPE_CHECKING:
-    from sage.semantic.encoder import Matrix
     from sage.semantic.likeness import TableLikeness
     from sage.semantic.vectors import Table
 
 logger = logging.getLogger("sage.semantic")
-
-_MAX_QUERIES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class SectionMeaning:
         ready = self._ready
         if ready is None or not len(ready.vectors):
             return None
-        return ready.table(catalog).similarities(ready.vector(text), self._model.bounds)
+        return ready.table(catalog).similarities(ready.questions.vector(text), self._model.bounds)
 
     def likeness(self, catalog: Catalog) -> "TableLikeness | None":
         """How near they are to each other; None while that is not known."""
@@ -200,7 +198,7 @@ class _Ready:
         self._table: Table | None = None
         self._likeness: TableLikeness | None = None
         self._kept = self.vectors.changes
-        self._queries: dict[str, Matrix] = {}
+        self.questions = QuestionVectors(self.encoder)
 
     def table(self, catalog: Catalog) -> "Table":
         """The vectors of a catalog's documents."""
@@ -221,15 +219,6 @@ class _Ready:
     def forget_table(self) -> None:
         """There are other vectors than before."""
         self._table = None
-
-    def vector(self, text: str) -> "Matrix":
-        """The vector of a question, those of the last ones remembered."""
-        known = self._queries.get(text)
-        if known is None:
-            if len(self._queries) >= _MAX_QUERIES:
-                self._queries = {}
-            known = self._queries[text] = self.encoder.embed([text])[0]
-        return known
 
     def keep(self) -> None:
         """Write what there is, if it is not what was written last."""
@@ -258,12 +247,5 @@ def open_meaning(settings: Settings) -> SectionMeaning | None:
     Raises:
         ModelUnavailable: `search.semantic` is on and the model cannot be used.
     """
-    name = settings.search.model
-    try:
-        return SectionMeaning(settings, model_named(name))
-    except ModelUnavailable as error:
-        if settings.search.semantic == "on":
-            raise
-        if isinstance(error, NotInstalled):
-            return None
-        return SectionMeaning(settings, unusable_model(name, error), str(error))
+    found = wanted_model(settings)
+    return SectionMeaning(settings, *found) if found is not None else None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from sage.errors import did_you_mean
 from sage.search.fusion import Bounds
 from sage.semantic.weights import INSTALL, ModelUnavailable, NotInstalled
+from sage.settings import Settings
 
 if TYPE_CHECKING:
     from sage.semantic.encoder import Matrix
@@ -63,7 +64,22 @@ def model_named(name: str) -> Model:
     return _of_folder(folder)
 
 
-def unusable_model(name: str, why: ModelUnavailable) -> Model:
+def wanted_model(settings: Settings) -> tuple[Model, str] | None:
+    """The model of the settings, and why it cannot be used; None where the extra is missing.
+
+    Raises:
+        ModelUnavailable: `search.semantic` is on and the model cannot be used.
+    """
+    name = settings.search.model
+    try:
+        return model_named(name), ""
+    except ModelUnavailable as error:
+        if settings.search.semantic == "on":
+            raise
+        return None if isinstance(error, NotInstalled) else (_unusable(name, error), str(error))
+
+
+def _unusable(name: str, why: ModelUnavailable) -> Model:
     """A model that was asked for and cannot be used: it says why whenever it is wanted."""
 
     def load() -> Encoder:
@@ -91,7 +107,7 @@ def _granite() -> Model:
         return Granite()
 
     return Model(
-        "granite", f"granite-{GRANITE.sha256[:12]}-2", Bounds(0.50, 0.72, 0.84, 0.78), False, load
+        "granite", f"granite-{GRANITE.sha256[:12]}-1", Bounds(0.50, 0.72, 0.84, 0.78), False, load
     )
 
 

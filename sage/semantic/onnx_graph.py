@@ -4,7 +4,7 @@ An ONNX file is a protobuf message; of its many fields a dozen are needed here.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,7 @@ from sage.semantic.encoder import Matrix
 
 _FORMAT, _OPERATORS = 9, 20
 """Versions of the file format and of the set of operators."""
-_KINDS = {"float32": 1, "uint8": 2, "int64": 7}
-_FLOAT = _KINDS["float32"]
-_RUNTIME = "com.microsoft"
-"""Whose operators the runtime has beyond the standard."""
-_ZERO = 128
-_BY_INT8 = 4
+_FLOAT, _INT64 = 1, 7
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT, _ATTRIBUTE_INTS = 1, 2, 7
 _LAST_BITS = (1 << 64) - 1
 
@@ -32,10 +27,10 @@ class Graph:
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
 
-    def constant(self, values: Matrix | NDArray[np.int64] | NDArray[np.uint8]) -> str:
+    def constant(self, values: Matrix | NDArray[np.int64]) -> str:
         """An array that is part of the model."""
         name = f"constant{len(self._constants)}"
-        kind = _KINDS[values.dtype.name]
+        kind = _FLOAT if values.dtype == np.float32 else _INT64
         shape = b"".join(_field(1, size) for size in values.shape)
         self._constants.append(
             shape + _field(2, kind) + _field(8, name) + _field(9, values.tobytes())
@@ -48,35 +43,10 @@ class Graph:
 
     def apply(self, operator: str, *given: str, **attributes: Attribute) -> str:
         """What an operator makes of what is given."""
-        return self._apply(operator, given, attributes, b"")
-
-    def times_groups(self, rows: str, numbers: NDArray[np.int8], scales: Matrix) -> str:
-        """Rows times the transpose of a matrix of int8 in groups along its columns.
-
-        The rows are made int8 as well, in the same groups.
-
-        Args:
-            numbers: rows, groups of each, and numbers of each group.
-            scales: one for each group.
-        """
-        count, groups, size = numbers.shape
-        raised = (numbers.view(np.uint8) + np.uint8(_ZERO)).astype(np.uint8)
-        given = (rows, self.constant(raised), self.constant(np.ravel(scales)))
-        shape = {"N": count, "K": groups * size, "bits": 8, "block_size": size}
-        attributes = {**shape, "accuracy_level": _BY_INT8}
-        return self._apply("MatMulNBits", given, attributes, _field(7, _RUNTIME))
-
-    def _apply(
-        self,
-        operator: str,
-        given: Sequence[str],
-        attributes: Mapping[str, Attribute],
-        domain: bytes,
-    ) -> str:
         name = f"node{len(self._nodes)}"
         inputs = b"".join(_field(1, one) for one in given)
         told = b"".join(_field(5, _attribute(key, value)) for key, value in attributes.items())
-        self._nodes.append(inputs + _field(2, name) + _field(4, operator) + told + domain)
+        self._nodes.append(inputs + _field(2, name) + _field(4, operator) + told)
         return name
 
     def model(self, given: str, result: str, columns: int) -> bytes:
@@ -85,7 +55,6 @@ class Graph:
         graph += b"".join(_field(5, constant) for constant in self._constants)
         graph += _field(11, _rows(given, columns)) + _field(12, _rows(result, columns))
         operators = _field(8, _field(1, "") + _field(2, _OPERATORS))
-        operators += _field(8, _field(1, _RUNTIME) + _field(2, 1))
         return _field(1, _FORMAT) + _field(7, graph) + operators
 
 

@@ -9,6 +9,8 @@ from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument
 MAX_CHARACTERS = 2_000
 """More than any model here reads of a text."""
 KEY_BYTES = 16
+FORMAT = 3
+"""To be raised whenever what a model is given of a section changes."""
 
 
 def passages(entry: DocumentEntry, stored: StoredDocument) -> Iterator[str]:

@@ -10,11 +10,8 @@ import numpy as np
 
 from sage.documents.files import Stamp
 from sage.search.index_file import IndexFile, MemoryPart, Part, UntrustedIndex
-from sage.semantic.passages import KEY_BYTES
+from sage.semantic.passages import FORMAT, KEY_BYTES
 from sage.semantic.vectors import DocumentVectors, Vectors
-
-FORMAT = 3
-"""To be raised whenever what a model is given of a section changes."""
 
 
 class VectorFile:

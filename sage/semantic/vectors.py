@@ -170,6 +170,12 @@ class Table:
         """How many sections have a vector."""
         return len(self._rows) - len(self._slots)
 
+    @property
+    def size_bytes(self) -> int:
+        """What the numbers of its documents take, where each is kept once."""
+        columns: int = self._numbers.shape[1]
+        return len(np.unique(self._rows)) * (columns + 4)
+
     def similarities(self, vector: Matrix, bounds: Bounds) -> "Compared":
         """How near everything here is to a text of that vector."""
         cosines = np.empty(len(self._numbers), np.float32)

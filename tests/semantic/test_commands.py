@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sage.semantic import meaning as module
+from sage.semantic import models
 from tests.commands import Run, run
 from tests.conftest import Base
 from tests.semantic.tiny import Tiny, tiny_model
@@ -28,7 +28,7 @@ __all__ = ["run"]
 @pytest.fixture(autouse=True)
 def _tiny(base: Base, monkeypatch: pytest.MonkeyPatch) -> None:
     base.write(PAGES)
-    monkeypatch.setattr(module, "model_named", lambda _: tiny_model(Tiny()))
+    monkeypatch.setattr(models, "model_named", lambda _: tiny_model(Tiny()))
 
 
 def test_embed_makes_the_vectors_that_searches_by_hand_then_use(run: Run) -> None:

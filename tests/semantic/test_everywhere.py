@@ -14,7 +14,7 @@ from sage.notes.duplicates import duplicates
 from sage.notes.known import known_about
 from sage.notes.related import Relations
 from sage.page.site import Site
-from sage.semantic import meaning as module
+from sage.semantic import models
 from sage.server.note_drafts import draft_note
 from sage.server.related_pages import related_text
 from tests.cluster.conftest import narrowed
@@ -44,7 +44,7 @@ PAGES = {
 @pytest.fixture
 def knowledge(base: Base, monkeypatch: pytest.MonkeyPatch) -> KnowledgeBase:
     base.environment["SAGE_SEARCH_SEMANTIC"] = "on"
-    monkeypatch.setattr(module, "model_named", lambda _: tiny_model(Tiny()))
+    monkeypatch.setattr(models, "model_named", lambda _: tiny_model(Tiny()))
     base.write(PAGES)
     return embedded(base.open())
 

@@ -7,7 +7,6 @@ import pytest
 
 from sage.errors import ConfigError
 from sage.knowledge import KnowledgeBase
-from sage.semantic import meaning as module
 from sage.semantic import models
 from sage.semantic.weights import ModelUnavailable
 from tests.conftest import Base
@@ -31,7 +30,7 @@ def tiny() -> Tiny:
 def opened(base: Base, tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> Open:
     """Opens the base with the tiny model."""
     base.environment["SAGE_SEARCH_SEMANTIC"] = "on"
-    monkeypatch.setattr(module, "model_named", lambda _: tiny_model(tiny))
+    monkeypatch.setattr(models, "model_named", lambda _: tiny_model(tiny))
     base.write(PAGES)
     return lambda **flags: base.open(**flags)
 
@@ -138,7 +137,7 @@ def test_vectors_of_another_model_are_never_used(
     opened: Open, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedded(opened()).close()
-    monkeypatch.setattr(module, "model_named", lambda _: tiny_model(tiny, "tiny-2"))
+    monkeypatch.setattr(models, "model_named", lambda _: tiny_model(tiny, "tiny-2"))
     again = opened()
     assert again.meaning is not None
     again.meaning.recall()
@@ -200,7 +199,7 @@ def test_a_model_that_cannot_be_loaded_is_said_and_words_still_answer(
 
     base.environment["SAGE_SEARCH_SEMANTIC"] = "auto"
     broken = tiny_model(Tiny())._replace(load=fail)
-    monkeypatch.setattr(module, "model_named", lambda _: broken)
+    monkeypatch.setattr(models, "model_named", lambda _: broken)
     knowledge = base.open(PAGES)
     knowledge.warm()
     assert knowledge.meaning is not None
