@@ -101,6 +101,12 @@ def test_unknown_topic_names_headings_that_are_nearer_than_any_page(base: Base) 
     assert str(caught.value).endswith("nearest: core/retries-and-idempotency, core/http#again")
 
 
+def test_heading_that_is_only_a_little_alike_is_not_named(base: Base) -> None:
+    knowledge = base.open({"core/a.md": "# A\n\n## Directories\n\nText.\n"})
+    with pytest.raises(NotFound, match=r"^nothing is called 'retries'; find it with"):
+        knowledge.get("all", "retries")
+
+
 def test_link_with_a_bare_name_means_every_page_of_that_name(base: Base) -> None:
     assert paths(base.open(SITE), "[[pods]]") == [
         "guidelines/pods.md",

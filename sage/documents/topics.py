@@ -51,6 +51,8 @@ _SITE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^/\s]{0,300}", re.IGNORECASE)
 _LINES = re.compile(r"(?:#L|:)(\d{1,7})(?:(?:C\d{1,5})?(?:-L?\d{1,7}(?:C\d{1,5})?)?)\Z")
 _ID = re.compile(r"\{#([^{}\s]{1,200})\}\Z")
 _MOST_NEAREST, _MOST_HEADINGS = 5, 3
+_LEAST_HEADING = 0.7
+"""There are many headings: one must be closer than a page to be named."""
 _LEADS_AWAY = ("/", "./", "../", ".\\", "..\\")
 
 
@@ -185,8 +187,8 @@ def nearest_topics(
     topics = [source.topic for source in files]
     names = [Named(_address(topic)[-1], topic) for topic in topics]
     pages = nearest_scored([*names, *titles], wanted)
-    closest = pages[0][1] if pages else 0.0
-    closer = [near for near, score in nearest_scored(headings, wanted) if score > closest]
+    least = max(_LEAST_HEADING, pages[0][1] if pages else 0.0)
+    closer = [near for near, score in nearest_scored(headings, wanted) if score > least]
     closer = closer[:_MOST_HEADINGS]
     found = [near for near, _ in pages[: _MOST_NEAREST - len(closer)]]
     if len(parts) > 1:

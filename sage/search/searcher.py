@@ -34,6 +34,7 @@ from sage.search.verdict import gather_evidence, is_about_something, judge
 from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
 from sage.values import RELEVANCE
 
+NO_DOCUMENTS = "no document is indexed"
 NO_WORDS = "the query holds no word to search for"
 _MOST_RANKED = 1_000
 BEYOND = f"only the best {_MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
@@ -362,6 +363,8 @@ class Searcher:
 
     def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
+        if not self.ranker.catalog.slots:
+            notes.append(NO_DOCUMENTS)
         if not asked.concepts and not asked.missing:
             notes.append(NO_WORDS)
         if not fused.ranking.total and asked.missing:

@@ -32,6 +32,8 @@ OF_HOME = 0.8
 START = 7.7
 LEAST = -1.5
 """Below this sum it is *no*: about 3 of 100 questions that a base answers lie there."""
+FEW_WORDS, WHOLE = 2, 0.99
+"""So few words that one section has are never *no*: who looks for a name and finds it has it."""
 SURELY = 0.0
 """From here on it is *yes*: 94 of 100 questions that a base answers, 6 of 100 that it does not."""
 _DOCUMENTS, _LENGTHS = (10, 5_000), (40, 5_000)
@@ -123,7 +125,7 @@ def judge(evidence: Evidence) -> Verdict:
     if not evidence.score:
         return "no"
     sum_ = _weighed(evidence)
-    if sum_ < LEAST:
+    if sum_ < LEAST and not _holds_all(evidence):
         return "no"
     return "partly" if evidence.missing or sum_ < SURELY else "yes"
 
@@ -148,6 +150,11 @@ def is_about_something(evidence: Evidence) -> bool:
     # A few pages do not hold the words of every task that they serve.
     needed *= min(1.0, math.log1p(evidence.documents) / math.log1p(MANY_DOCUMENTS))
     return strength >= needed
+
+
+def _holds_all(evidence: Evidence) -> bool:
+    """Whether one section has each of the few words that were asked for, one of them at home."""
+    return evidence.words <= FEW_WORDS and evidence.coverage > WHOLE and evidence.home > 0
 
 
 def _weighed(evidence: Evidence) -> float:

@@ -189,3 +189,7 @@ def test_a_page_with_more_of_the_words_scores_higher(indexed: IndexedBase) -> No
     both = indexed.search("C++ database").sections[0].score
     one = indexed.search("C++ database zzzyyy").sections[0].score
     assert both > one
+
+
+def test_base_without_documents_says_so(base: Base) -> None:
+    assert base.open({}).search("anything").get("note") == "no document is indexed"

@@ -34,6 +34,14 @@ def test_less_is_needed_when(more: dict[str, float]) -> None:
     assert judge(WEAK._replace(**more)) != "no"  # type: ignore[arg-type]
 
 
+def test_a_name_that_one_section_has_is_never_nothing() -> None:
+    name = WEAK._replace(score=0.6, coverage=1.0, words=1, length=2_000, documents=2_000, home=0.5)
+    assert judge(name) == "partly"
+    assert judge(name._replace(home=0.0)) == "no"
+    assert judge(name._replace(words=3)) == "no"
+    assert judge(name._replace(coverage=0.9)) == "no"
+
+
 def test_missing_words_speak_against_it() -> None:
     almost = WEAK._replace(home=4.5)
     assert judge(almost) == "partly"
