@@ -33,6 +33,8 @@ _ALWAYS_NAMED = 4
 """So many results are named in any case."""
 _LONGEST_TOKEN = 8
 """Characters: a text so many times longer than the room is not even counted."""
+_LONGEST_WORD = 80
+"""Characters of a missing word that are repeated: whoever pasted it knows it."""
 _KEY = 4
 """The tokens of `{"snippet":""}` that a result has already paid for."""
 
@@ -108,7 +110,7 @@ class _Composition:
             found=found.verdict,
         )
         if found.missing:
-            answer["missing"] = [clean(word) for word in found.missing]
+            answer["missing"] = [_shortened(clean(word)) for word in found.missing]
         if not found.complete:
             answer["complete"] = False
         if found.note:
@@ -217,3 +219,7 @@ def _is_before(entry: DocumentEntry, day: date) -> bool:
         return date.fromisoformat(entry.last_updated[:10]) < day
     except ValueError:
         return False
+
+
+def _shortened(word: str) -> str:
+    return word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…"

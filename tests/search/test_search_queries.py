@@ -193,3 +193,8 @@ def test_a_page_with_more_of_the_words_scores_higher(indexed: IndexedBase) -> No
 
 def test_base_without_documents_says_so(base: Base) -> None:
     assert base.open({}).search("anything").get("note") == "no document is indexed"
+
+
+def test_missing_word_without_end_is_not_repeated_whole(base: Base) -> None:
+    (missing,) = base.open({"core/a.md": "# A\n"}).search("x" * 5_000)["missing"]
+    assert missing == f"{'x' * 80}…"
