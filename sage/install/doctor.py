@@ -123,7 +123,8 @@ def _base(settings: Settings) -> Iterator[Finding]:
         yield Finding("documents", "problem", "none: nothing can be answered", fix)
     index = info["index"]
     where, message = index.get("where", "memory"), index.get("message", "")
-    words = f"{index['state']}, {counted(index.get('sections', 0), 'section')}, in {where}"
+    words = f"{index['state']}, {counted(index.get('sections', 0), 'section')}, "
+    words += "on disk" if where == "disk" else f"in {where}"
     lost = index["state"] != "ready" or bool(message and where == "memory")
     said = f"; {message}" if message else ""
     yield Finding("index", "problem" if lost else "ok", words + said)

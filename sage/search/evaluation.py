@@ -105,7 +105,8 @@ def read_golden_file(path: Path) -> list[Golden]:
     """
     try:
         if not path.is_file():  # a pipe or a device would never end
-            raise InvalidInput(f"{path} is not a file of golden queries")
+            said = "is not a file" if path.exists() else "is not there"
+            raise InvalidInput(f"{path} {said}; write questions into it as {_SHAPE}")
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1).decode("utf-8-sig")
         return read_golden(load_yaml(text, MAX_BYTES))

@@ -72,6 +72,7 @@ def test_everything_is_looked_at(doctor: Doctor) -> None:
     assert found["layer practices"].state == "absent"
     assert found["tokenizer"].message == "cl100k_base"
     assert found["index"].state == "ok"
+    assert found["index"].message.endswith(" on disk")
     assert f"{sys.executable}" in found["python"].message
     scopes = [f"{client.name} ({scope})" for client in clients() for scope in client.places]
     assert all(found[name].state == "absent" for name in scopes)

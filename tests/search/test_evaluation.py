@@ -148,3 +148,8 @@ def test_only_the_first_places_are_hits() -> None:
     topics = ["core/a", "core/b", "core/c", "core/d"]
     assert evaluate(queries, lambda *_: topics).hit_rate == 0.0
     assert evaluate(queries, lambda *_: topics, within=4).hit_rate == 1.0
+
+
+def test_a_golden_file_that_is_missing_is_told_with_what_belongs_into_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"eval.yaml is not there; write .*query: text, expect"):
+        read_golden_file(tmp_path / "eval.yaml")
