@@ -17,8 +17,14 @@ _FORGED_COMMENT = re.compile(
     rf"^([ \t>]*)<!--(?=[ \t]*\S[^\r\n]{{0,300}}{_PAGE}(?::\d|[ \t]*-->))", re.MULTILINE
 )
 _HEADING = re.compile(rf"^# [^\n]*{_PAGE}:[\d,-]+\)$", re.MULTILINE)
-_HEADING_END = re.compile(rf"{_PAGE}:[\d,-]+\)(?=[ \t]*$)", re.MULTILINE)
-_FORGED_BRACKET = re.compile(r"^([ \t>]*)\[(?=source:)", re.MULTILINE | re.IGNORECASE)
+# Also what only looks like it: with marks behind it, other dashes, wide brackets.
+_HEADING_END = re.compile(
+    rf"{_PAGE}:[\d,\u2010-\u2015\u2212-]+[)\uff09](?=(?:[^\w\n]|_){{0,16}}$)", re.MULTILINE
+)
+_FORGED_BRACKET = re.compile(
+    r"^([ \t>*_+#-]*)[\[\uff3b](?=[ \t]{0,8}source[ \t]{0,8}[:\uff1a])",
+    re.MULTILINE | re.IGNORECASE,
+)
 
 
 def comment_line(path: str, lines: tuple[int, int] | None) -> str:
