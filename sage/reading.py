@@ -29,6 +29,8 @@ from sage.token_counter import TokenCounter
 
 # Titles are read for so long and no longer: whoever mistypes a name must not wait for a timeout.
 TITLE_MS = 1_000
+# Headings only help to name the nearest: in a large base those of some pages.
+HEADINGS_MS = 300
 _MAX_STEPS = 8
 
 
@@ -257,7 +259,7 @@ def _unknown_topic(
     words = f"nothing is called {topic!r}"
     if unread:
         words += f" (the titles of {counted(unread, 'page')} are not read yet)"
-    headings = headings_of(files, library.text, deadline.earlier(TITLE_MS))
+    headings = headings_of(files, library.text, deadline.earlier(HEADINGS_MS))
     near = nearest_topics(files, library.titles.known(files), topic, headings)
     if near and not unread:
         return f"{words}; nearest: {', '.join(near)}"
