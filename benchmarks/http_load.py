@@ -38,7 +38,6 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 VERSIONS = ("2025-06-18", "2026-07-28")
 P99_BAR = 2.0
 THROUGHPUT_BAR = 0.5
-WORKERS_BAR = 1.7
 SECTIONS = 5_000
 
 Call = tuple[str, dict[str, Any]]
@@ -229,35 +228,6 @@ def measure_searches(clients: int, each: int, rounds: int, folder: Path) -> bool
     return ratio >= THROUGHPUT_BAR
 
 
-def measure_workers(clients: int, each: int, rounds: int, folder: Path) -> bool:
-    """The same load on one process and on two workers, in turns."""
-    root, cache = folder / "large", folder / "large-cache"
-    words = write_large_base(root, SECTIONS)
-    chance, ports, ratios = random.Random(8), (free_port(), free_port()), []
-    print(f"\n{clients} concurrent clients, {each} searches each, one process and two workers")
-    with (
-        running(serve_command(root, ports[0]), ports[0], cache) as one,
-        running([*serve_command(root, ports[1]), "--workers", "2"], ports[1], cache) as two,
-    ):
-        for number in range(rounds + 1):
-            loads: list[Load] = []
-            for port, pid in zip(ports, (one, two), strict=True):
-                queries = [" ".join(chance.choices(words, k=3)) for _ in range(clients * each)]
-                calls = [
-                    request_bytes(("sage_search", {"query": query}), VERSIONS[0])
-                    for query in queries
-                ]
-                parts = [calls[at::clients] for at in range(clients)]
-                loads.append(asyncio.run(send_all(port, pid, parts)))
-            if number:  # in the first the indexes are opened
-                ratios.append(loads[1].rate / loads[0].rate)
-                rates = " and ".join(f"{load.rate:.0f}/s" for load in loads)
-                print(f"  {rates}, ratio {ratios[-1]:.2f}, errors {sum(o.errors for o in loads)}")
-    ratio = statistics.median(ratios)
-    print(f"  median ratio {ratio:.2f}  {'ok' if ratio >= WORKERS_BAR else 'MISSED'}")
-    return ratio >= WORKERS_BAR
-
-
 def _in_process(knowledge: Any, queries: Sequence[str], threads: int) -> float:
     """Searches a second; the blank at the end keeps an answer from being a remembered one."""
 
@@ -315,7 +285,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=1_000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=("calls", "searches", "workers"))
+    parser.add_argument("--only", choices=("calls", "searches"))
     given = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 8_192)), hard))
@@ -325,8 +295,6 @@ def main() -> None:
             kept &= measure_calls(given.clients, given.rounds, Path(folder) / "cache")
         if given.only in (None, "searches"):
             kept &= measure_searches(100, 5, given.rounds, Path(folder))
-        if given.only in (None, "workers"):
-            kept &= measure_workers(100, 5, given.rounds, Path(folder))
     sys.exit(not kept)
 
 
