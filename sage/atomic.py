@@ -92,7 +92,7 @@ def write_file(
             src_dir_fd=folder.descriptor,
             dst_dir_fd=folder.descriptor,
         )
-    except BaseException:
+    except BaseException:  # whatever ends it, nothing is left behind
         with suppress(OSError):
             os.unlink(folder.place(part), dir_fd=folder.descriptor)
         raise
@@ -130,7 +130,7 @@ def file_of(descriptor: int, mode: str) -> IO[bytes]:
     """A file object that owns a descriptor, also when it cannot be made."""
     try:
         return os.fdopen(descriptor, mode)
-    except BaseException:
+    except BaseException:  # whatever ends it, the descriptor is closed
         with suppress(OSError):
             os.close(descriptor)
         raise

@@ -249,7 +249,7 @@ class Connection:
             connection.request(method, path, data, self._headers)
             response = connection.getresponse()
             text = response.read()
-        except BaseException:
+        except BaseException:  # an answer may be half read: nobody may use this connection again
             connection.close()
             raise
         with self._lock:
