@@ -47,6 +47,10 @@ class Part(Protocol):
     """Named bytes, in memory or in a file."""
 
     @property
+    def data(self) -> bytes | None:
+        """All of them where they are in memory: whoever knows the bounds may take a slice."""
+
+    @property
     def size(self) -> int:
         """How many there are."""
 
@@ -63,16 +67,16 @@ class Part(Protocol):
 
 class MemoryPart:
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self.data = data
 
     @property
     def size(self) -> int:
-        return len(self._data)
+        return len(self.data)
 
     def read(self, start: int, stop: int) -> bytes:
-        if not 0 <= start <= stop <= len(self._data):
+        if not 0 <= start <= stop <= len(self.data):
             raise UntrustedIndex(DAMAGED)
-        return self._data[start:stop]
+        return self.data[start:stop]
 
     def part(self, start: int, size: int) -> "MemoryPart":
         return MemoryPart(self.read(start, start + size))
@@ -80,6 +84,8 @@ class MemoryPart:
 
 class FilePart:
     """Bytes of an open file. A map would be as fast, but end the process if the file shrank."""
+
+    data = None
 
     def __init__(self, file: "OpenFile", offset: int, size: int) -> None:
         self._file = file

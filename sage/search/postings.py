@@ -202,9 +202,9 @@ class SegmentData:
             raise UntrustedIndex(DAMAGED)
         first, end = self._row_ends[number - 1] if number else 0, self._row_ends[number]
         width = 2 if self._row_type == "H" else 4
-        packed = self.parts["rows"].read(first * width, end * width)
+        packed = self._bytes("rows", first * width, end * width)
         rows = memoryview(packed).cast("H" if self._row_type == "H" else "I")
-        counts = self.parts["counts"].read(first, end)
+        counts = self._bytes("counts", first, end)
         place = self._place_ends[number - 1] if number else 0
         if len(rows) and (
             max(rows) >= len(self.lengths) or sum(counts) != self._place_ends[number] - place
@@ -217,14 +217,19 @@ class SegmentData:
         if not 0 <= row < len(self._record_ends):
             raise UntrustedIndex(DAMAGED)
         first = self._record_ends[row - 1] if row else 0
-        return self.parts["records"].read(first, self._record_ends[row])
+        return self._bytes("records", first, self._record_ends[row])
+
+    def _bytes(self, name: str, start: int, stop: int) -> bytes:
+        # The ends are in order and within the part: a slice of what lies in memory is exact.
+        part = self.parts[name]
+        return part.read(start, stop) if part.data is None else part.data[start:stop]
 
     def _key(self, at: int) -> bytes:
         return self._keys[self._key_ends[at - 1] if at else 0 : self._key_ends[at]]
 
     def _places_from(self, base: int) -> Callable[[int, int], Sequence[int]]:
         def places(start: int, stop: int) -> Sequence[int]:
-            packed = self.parts["places"].read(2 * (base + start), 2 * (base + stop))
+            packed = self._bytes("places", 2 * (base + start), 2 * (base + stop))
             return memoryview(packed).cast("H")
 
         return places
