@@ -27,8 +27,8 @@ from sage.search.protocol import Engine
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
 from sage.search.spelling import RealWords
+from sage.search.synonyms import with_team
 from sage.search.update import LookUp, Progress
-from sage.search.vocabulary import with_team
 from sage.settings import CheckSettings, ContextSettings, Settings
 from sage.sources import Source as SourceSettings
 from sage.token_counter import BundledVocabulary

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 from sage.context.passages import Passage
 from sage.documents.languages import languages_named, words_of_files
-from sage.search.analysis import STOP_WORDS, tokens
+from sage.search.analysis import STOP_WORDS, shared_stemmer, tokens
 from sage.search.engine import RankedSections
-from sage.search.vocabulary import shared_stemmer
 
 MAX_QUERY = 480
 MAX_QUERIES = 3

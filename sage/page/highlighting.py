@@ -6,8 +6,7 @@ from collections.abc import Set
 from markupsafe import Markup, escape
 
 from sage.sanitize import clean
-from sage.search.analysis import content_words, tokens, word_of
-from sage.search.vocabulary import Stemmer
+from sage.search.analysis import Stemmer, content_words, tokens, word_of
 
 _WORD = re.compile(r"\w+")
 _REMEMBERED = 50_000

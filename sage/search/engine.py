@@ -20,11 +20,12 @@ from sage.search.fusion import Meaning
 from sage.search.index import Index
 from sage.search.index_file import IN_MEMORY, IndexFile, UntrustedIndex
 from sage.search.indexing import CountTokens
+from sage.search.postings import Vocabulary
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
 from sage.search.spelling import Lexicon, RealWords
+from sage.search.synonyms import with_team
 from sage.search.update import IndexUpdate, LookUp, Progress
-from sage.search.vocabulary import Vocabulary, with_team
 from sage.settings import Settings
 from sage.values import OWN
 

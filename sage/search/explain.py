@@ -8,6 +8,7 @@ from sage.deadline import Deadline
 from sage.search.found import SearchOptions
 from sage.search.fusion import Fused, MeaningPart
 from sage.search.postings import SECTION_FIELDS
+from sage.search.query import Concept
 from sage.search.ranking import Ranked, Ranker
 from sage.search.scoring import (
     DOCUMENT_K1,
@@ -17,7 +18,6 @@ from sage.search.scoring import (
     standing,
 )
 from sage.search.searcher import SPARE, InterpretedQuery, Searcher
-from sage.search.vocabulary import Concept
 
 
 class WordShare(NamedTuple):

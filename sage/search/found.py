@@ -20,11 +20,11 @@ from sage.search.catalog import (
     unpack_record,
 )
 from sage.search.index_file import DAMAGED, UntrustedIndex
-from sage.search.query import NO_FILTERS, Filters, IndexReader
+from sage.search.index_reader import IndexReader
+from sage.search.query import NO_FILTERS, Concept, Filters
 from sage.search.ranking import Ranked, Ranker, ReadDocuments
 from sage.search.scoring import shown_score
 from sage.search.verdict import Verdict
-from sage.search.vocabulary import Concept
 from sage.values import DATE, RELEVANCE
 
 PLAIN_TYPES = ("", "guide", "reference")

@@ -15,6 +15,7 @@ from typing import Any
 from sage import __version__
 from sage.documents import plain_text as prose
 from sage.search import analysis
+from sage.search.analysis import stem_of
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
 from sage.search.index_file import (
     DAMAGED,
@@ -29,7 +30,6 @@ from sage.search.index_file import (
 from sage.search.indexing import Described
 from sage.search.postings import PARTS, SegmentData
 from sage.search.segments import SegmentStore
-from sage.search.vocabulary import stem_of
 
 FORMAT = 12
 """To be raised whenever what is indexed, or how, changes."""

@@ -1,4 +1,5 @@
-"""Where terms occur: the plain arrays of a segment, and what reads a term from all of them.
+"""Where terms occur: the plain arrays of a segment, what reads a term from all of them, and the
+vocabulary: every form of a generation.
 
 A segment is made once and never changed. Its parts lie in memory or in a part of a file; the small
 ones are loaded, of the large ones only what is asked for. Every number from a file is checked
@@ -8,13 +9,15 @@ before it is used: what does not fit raises UntrustedIndex.
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import accumulate, islice
 from operator import le
 from typing import NamedTuple
 
+from sage.search.analysis import JOIN, stem_of
 from sage.search.index_file import DAMAGED, MemoryPart, Part, UntrustedIndex
+from sage.search.spelling import Spelling
 
 DOCUMENT_FIELDS = ("title", "aliases", "tags", "summary", "path")
 SECTION_FIELDS = ("headings", "body", "code")
@@ -82,17 +85,6 @@ class Postings:
             start += count
 
 
-class GatheredTerm:
-    """The postings of one term in one field while rows are added."""
-
-    __slots__ = ("counts", "places", "rows")
-
-    def __init__(self) -> None:
-        self.rows = array("I")
-        self.counts = bytearray()
-        self.places = array("H")
-
-
 PARTS = (
     "keys",
     "key_ends",
@@ -109,7 +101,7 @@ PARTS = (
 )
 SEPARATOR = "\0"
 """Between a stem and a form in a key; it is no letter, so it is in neither."""
-_NARROW_ROWS = 65_536
+NARROW_ROWS = 65_536
 """A segment of so many rows numbers them in two bytes."""
 _LISTS = bytes(mask.bit_count() for mask in range(256))
 """How many lists of postings a term has, by its mask."""
@@ -145,7 +137,7 @@ class SegmentData:
         self._record_ends = _numbers(parts["record_ends"])
         self.lengths = _numbers(parts["lengths"])
         """For each row its words."""
-        self._row_type = "H" if len(self.lengths) <= _NARROW_ROWS else "I"
+        self._row_type = "H" if len(self.lengths) <= NARROW_ROWS else "I"
         self._check()
 
     def kept_in(self, parts: Mapping[str, Part]) -> "SegmentData":
@@ -353,54 +345,50 @@ class PostingReader:
         return found
 
 
-def key_of(stem: str, form: str) -> bytes:
-    """What a form is found by in a segment: the forms of a stem lie together."""
-    return f"{stem}{SEPARATOR}{form}".encode("utf-8", "surrogatepass")
+class Vocabulary:
+    """Every form of one generation: by stem, with its fields. Safe to share between threads.
 
-
-def build(
-    terms: Iterable[tuple[bytes, Mapping[str, GatheredTerm]]],
-    lengths: Sequence[int],
-    records: Sequence[bytes],
-) -> SegmentData:
-    """A segment of what was gathered, with the length and the record of each row.
-
-    Args:
-        terms: by key, in the order of keys.
+    A form whose last document went stays until its segment is merged; it then has no postings
+    that live, and callers check that.
     """
-    keys, masks = bytearray(), bytearray()
-    key_ends, first_lists, row_ends, place_ends = (array("I") for _ in range(4))
-    rows = array("H" if len(lengths) <= _NARROW_ROWS else "I")
-    counts, places = bytearray(), array("H")
-    for key, fields in terms:
-        keys += key
-        key_ends.append(len(keys))
-        first_lists.append(len(row_ends))
-        masks.append(sum(BITS[name] for name in fields))
-        for name in FIELDS:
-            if name in fields:
-                term = fields[name]
-                rows.extend(term.rows if rows.typecode == "I" else array("H", term.rows))
-                counts += term.counts
-                places.extend(term.places)
-                row_ends.append(len(counts))
-                place_ends.append(len(places))
-    return SegmentData(
-        {
-            "keys": MemoryPart(bytes(keys)),
-            "key_ends": MemoryPart(key_ends.tobytes()),
-            "masks": MemoryPart(bytes(masks)),
-            "first_lists": MemoryPart(first_lists.tobytes()),
-            "row_ends": MemoryPart(row_ends.tobytes()),
-            "place_ends": MemoryPart(place_ends.tobytes()),
-            "rows": MemoryPart(rows.tobytes()),
-            "counts": MemoryPart(bytes(counts)),
-            "places": MemoryPart(places.tobytes()),
-            "lengths": MemoryPart(array("I", lengths).tobytes()),
-            "record_ends": MemoryPart(_ends(records).tobytes()),
-            "records": MemoryPart(b"".join(records)),
-        }
-    )
+
+    def __init__(self, reader: PostingReader, before: "Vocabulary | None" = None) -> None:
+        self._reader = reader
+        self._segments = frozenset(leaf.segment for leaf in reader.leaves)
+        self._spelling: Spelling | None = None
+        if before is not None and before._spelling is not None:
+            self._spelling = self._still_right(before._spelling, before._segments)
+
+    def stem(self, form: str) -> str:
+        """What the forms of one word share."""
+        return stem_of(form)
+
+    def forms(self, form: str) -> tuple[str, ...]:
+        """The written forms that share a form's stem."""
+        return tuple(self._reader.forms(stem_of(form)))
+
+    def __contains__(self, form: str) -> bool:
+        return form in self._reader.forms(stem_of(form))
+
+    def fields(self, form: str) -> list[str]:
+        """The fields in which a form may occur."""
+        mask = self._reader.forms(stem_of(form)).get(form, 0)
+        return [name for name, bit in BITS.items() if mask & bit]
+
+    @property
+    def spelling(self) -> Spelling:
+        """How the forms look; joined ones are nobody's spelling."""
+        spelling = self._spelling
+        if spelling is None:
+            forms = set(self._reader.all_forms())
+            spelling = Spelling(form for form in forms if not form.endswith(JOIN))
+            self._spelling = spelling
+        return spelling
+
+    def _still_right(self, spelling: Spelling, known: Collection[str]) -> Spelling | None:
+        """The spelling of the generation before, unless a form is new: making one takes long."""
+        new = self._reader.all_forms(known)
+        return spelling if all(form.endswith(JOIN) or form in spelling for form in new) else None
 
 
 def _form(data: bytes) -> str:
@@ -415,10 +403,6 @@ def _numbers(part: Part) -> "memoryview[int]":
     if part.size % 4:
         raise UntrustedIndex(DAMAGED)
     return memoryview(part.read(0, part.size)).cast("I")
-
-
-def _ends(records: Sequence[bytes]) -> "array[int]":
-    return array("I", accumulate(map(len, records)))
 
 
 def _are_ends(ends: "memoryview[int]", size: int) -> bool:

@@ -1,34 +1,32 @@
-"""From what somebody typed to words, phrases and filters, and to the documents these allow.
+"""From what somebody typed to words, phrases and filters, and to what the words mean in the index.
 
 Every text is a query: marks that are not well formed are words, a pasted error or log is searched
-by its message, and nothing here raises. What the words mean in the index is the vocabulary's to
-say, which of the allowed documents are best the ranking's.
+by its message, and nothing here raises. Words become concepts: forms, synonyms, corrections,
+compounds. Which documents filters and phrases allow is the document filter's, which of these are
+best the ranking's.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from sage.deadline import Deadline
 from sage.documents.front_matter import STATUSES, TYPES
-from sage.errors import did_you_mean
 from sage.search.analysis import (
+    JOIN,
+    STOP_WORDS,
     Analyzer,
     Word,
     content_words,
     folded,
     is_message,
     is_pasted,
-    terms_of,
+    pairs,
     without_asking,
     without_noise,
 )
-from sage.search.catalog import DocumentEntry
-from sage.search.postings import FIELDS, Postings
-from sage.search.ranking import Ranker
-from sage.search.vocabulary import Concept, Interpreter
+from sage.search.spelling import RealWords, Spelling
 from sage.values import SEARCH_ORDERS, as_known, one_of
 
 MAX_CHARACTERS = 20_000
@@ -212,218 +210,175 @@ def _distinct(words: list[Word]) -> list[Word]:
     return list(first.values())
 
 
-Allows = Callable[[int], bool]
-"""Whether the document of a slot may be a result."""
+class Words(Protocol):
+    """The words of one generation of an index, whatever keeps them."""
 
+    def stem(self, form: str) -> str:
+        """What the forms of one word share."""
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """An analysed query: what candidates must or may hold, and where they may lie."""
+    def forms(self, form: str) -> tuple[str, ...]:
+        """The written forms that share a form's stem."""
 
-    concepts: Sequence[Concept] = ()
-    """Candidates hold a form of at least one of them."""
-    phrases: tuple[tuple[str, ...], ...] = ()
-    """Forms that stand one after the other; pages with all forms of one come first."""
-    excluded: tuple[tuple[str, ...], ...] = ()
-    """Forms of words that no candidate holds."""
-    compared: tuple[str, ...] = ()
-    """Forms whose places are looked at besides."""
-    filters: tuple[Filters, ...] = ()
-    """What they must be besides: what the query says, and what the call does."""
-    layers: Collection[str] | None = None
-    """The layers that were asked for; None means every one that may be seen."""
+    def fields(self, form: str) -> Sequence[str]:
+        """The fields in which a form may occur."""
 
-    @classmethod
-    def by(
-        cls,
-        parsed: Query,
-        concepts: Sequence[Concept],
-        interpreter: Interpreter,
-        layers: Collection[str] | None,
-        filters: Filters,
-    ) -> "Wanted":
-        """What a parsed query wants."""
-        plain = [word for word in parsed.excluded if not (word.cjk or word.parts)]
-        return cls(
-            concepts,
-            tuple(
-                tuple(term.form for word in phrase for term in terms_of(word))
-                for phrase in parsed.phrases
-            ),
-            tuple(tuple(form for form, _ in interpreter.forms(word.form)) for word in plain),
-            tuple(term.form for word in parsed.excluded for term in terms_of(word)),
-            (parsed.filters, filters),
-            layers,
-        )
+    def __contains__(self, form: str, /) -> bool: ...
 
     @property
-    def forms(self) -> frozenset[str]:
-        """Every form whose occurrences are asked for afterwards."""
-        of_concepts = (form for concept in self.concepts for form, _ in concept.forms)
-        others = (form for forms in (*self.phrases, *self.excluded) for form in forms)
-        return frozenset((*of_concepts, *others, *self.compared))
+    def spelling(self) -> Spelling:
+        """How the forms look."""
 
 
-class IndexReader(Protocol):
-    """One generation of an index, as one search reads it."""
-
-    def gather(self, wanted: Wanted) -> int | None:
-        """Have the candidates for a query at hand, in place of those before.
-
-        The scope of the caller is part of what the engine is asked, never taken off afterwards.
-
-        Returns:
-            How many documents hold any of the concepts; None when all of them are at hand.
-        """
-
-    def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
-        """Where a form occurs in the candidates: first row, and what is counted from there."""
-
-    def holders(self, slots: Collection[int]) -> Collection[int]:
-        """Which of some documents that are not at hand hold any of the concepts gathered last."""
-
-    def fetch(self, rows: Iterable[int]) -> None:
-        """Have the records of some documents at hand: they are the next to be asked for."""
-
-    def record(self, row: int) -> bytes:
-        """What is shown of a document, and its sections, packed; by the row of the document."""
+EXACT, OTHER_FORM = 100, 80
+"""What a form counts, in hundredths: the one that was asked for stays ahead of its stem's."""
+SYNONYM, SYNONYM_FORM = 50, 40
+PART = 0.6
+"""What a part of an identifier counts beside the whole."""
+JOINED = 0.3
+CHARACTER = 0.5
+"""What a single Chinese character counts when none of its pairs occurs."""
+CORRECTED = 0.6
+"""What a word counts that was written otherwise."""
+MAX_FORMS = 24
+MIN_CORRECTED, LEAST_CORRECTED = 5, 3
+"""Letters of a word that may be misspelt; of one when there is nothing else to show."""
 
 
-class DocumentFilter:
-    """Filters the documents of one generation of the index. Safe to share between threads."""
+Forms = tuple[tuple[str, int], ...]
 
-    def __init__(self, ranker: Ranker, interpreter: Interpreter, layers: Collection[str]) -> None:
-        self._ranker = ranker
-        self._interpreter = interpreter
-        self._all_layers = layers
 
-    def allowed(
+class Concept(NamedTuple):
+    """One thing looked for, and all the terms that stand for it."""
+
+    name: str
+    forms: Forms
+    """Terms and what an occurrence of each counts, in hundredths."""
+    weight: float = 1.0
+
+
+class Understanding(NamedTuple):
+    """The concepts of a query in its order, and what had to be changed to get them."""
+
+    concepts: tuple[Concept, ...]
+    corrected: tuple[tuple[str, str], ...]
+    missing: tuple[str, ...]
+
+
+class Interpreter:
+    """Finds concepts in one vocabulary."""
+
+    def __init__(
         self,
-        parsed: Query,
-        layers: Collection[str] | None,
-        filters: Filters,
-        notes: list[str],
-        deadline: Deadline,
-    ) -> Allows | None:
-        """Which documents may be results; None when all may. What was relaxed is noted.
+        vocabulary: Words,
+        frequency: Callable[[str], int],
+        synonyms: Mapping[str, Sequence[str]],
+        english: RealWords,
+        stand_together: Callable[[Sequence[str]], bool],
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._frequency = frequency
+        self._synonyms = synonyms
+        self._english = english
+        self._stand_together = stand_together
 
-        Args:
-            filters: those of the call, beside those in the query.
-        """
-        filters = filters._replace(tag=self._known_tags(filters.tag, notes))
-        if layers is not None and set(layers).issuperset(self._all_layers):
-            layers = None
-        holding = self._holding_phrases(parsed, notes, deadline)
-        excluded = self._excluded(parsed.excluded)
-        asked = [one for one in (parsed.filters, filters) if any(one)]
-        if layers is None and not asked and holding is None and not excluded:
-            return None
-        slots = self._ranker.catalog.slots
+    def understand(self, words: Sequence[Word], joined: Sequence[str] = ()) -> Understanding:
+        """The concepts of some words; those that do not occur are corrected if they can be."""
+        found = self._understand(words, joined, MIN_CORRECTED)
+        return found if found.concepts else self._understand(words, joined, LEAST_CORRECTED)
 
-        def allows(slot: int) -> bool:
-            return (
-                (layers is None or slots[slot].layer in layers)
-                and slot not in excluded
-                and (holding is None or slot in holding)
-                and all(_passes(slots[slot], one) for one in asked)
-            )
-
-        return allows
-
-    def _known_tags(self, tags: Collection[str], notes: list[str]) -> frozenset[str]:
-        """The tags as pages write them; one that no page has is noted and allows nothing."""
-        if not tags:
-            return frozenset()
-        written: dict[str, set[str]] = {}
-        for entry in self._ranker.catalog.slots:
-            for tag in entry.tags:
-                written.setdefault(tag.casefold(), set()).add(tag)
-        for tag in sorted(tags):
-            if tag.casefold() not in written:
-                close = did_you_mean(tag.casefold()[:60], written)
-                notes.append(f'no page has the tag "{tag[:60]}"{close}')
-        return frozenset().union(*(written.get(tag.casefold(), {tag}) for tag in tags))
-
-    def _holding_phrases(
-        self, parsed: Query, notes: list[str], deadline: Deadline
-    ) -> set[int] | None:
-        """The documents with all phrases; with any, when none has all; None without phrases."""
-        found: list[set[int]] = []
-        for phrase in parsed.phrases:
-            slots = holding_phrase(self._ranker, phrase, deadline)
-            if slots:
-                found.append(slots)
-            else:
-                words = " ".join(word.form for word in phrase)
-                notes.append(f'no document holds the phrase "{words}": its words were searched')
-        if not found:
-            return None
-        together = set.intersection(*found)
-        if not together:
-            notes.append("no document holds all the phrases: those with one of them are shown")
-        return together or set.union(*found)
-
-    def _excluded(self, words: Sequence[Word]) -> set[int]:
-        slots: set[int] = set()
+    def _understand(
+        self, words: Sequence[Word], joined: Sequence[str], least: int
+    ) -> Understanding:
+        concepts: dict[str, Concept] = {}
+        corrected: list[tuple[str, str]] = []
+        missing: list[str] = []
         for word in words:
-            if word.cjk or word.parts:
-                slots |= holding_phrase(self._ranker, [word], Deadline())
-            else:
-                forms = self._interpreter.forms(word.form)
-                slots |= set(self._ranker.matches(Concept(word.form, forms)).slots)
-        return slots
+            found = list(self._of_word(word)) or list(self._instead(word, least, corrected))
+            if not found or self._is_only_parts(word):
+                missing.append(word.written or word.form)
+            for concept in found:
+                self._keep(concepts, concept)
+        for form in joined:
+            if self.occurs(form):
+                self._keep(concepts, Concept(form, self.forms(form), JOINED))
+        return Understanding(tuple(concepts.values()), tuple(corrected), tuple(missing))
 
+    def forms(self, form: str, exact: int = EXACT, other: int = OTHER_FORM) -> Forms:
+        """The terms of one stem that occur, the form itself first."""
+        found = [word for word in self._vocabulary.forms(form) if self._frequency(word)]
+        same = (form, form + JOIN)
+        found.sort(key=lambda word: (word not in same, word))
+        return tuple((word, exact if word in same else other) for word in found[:MAX_FORMS])
 
-def holding_phrase(ranker: Ranker, phrase: Sequence[Word], deadline: Deadline) -> set[int]:
-    """The slots of the documents in which the words follow each other in this order."""
-    terms = list(_placed(phrase))
-    slots: set[int] = set()
-    owners = ranker.catalog.owners
-    for name in FIELDS:
-        for row in _rows(ranker, name, terms, deadline):
-            slots.add(owners[row])
-    slots.discard(-1)
-    return slots
+    def occurs(self, form: str) -> bool:
+        """Whether any form of a stem is in a document now."""
+        return any(self._frequency(other) for other in self._vocabulary.forms(form))
 
+    def _keep(self, concepts: dict[str, Concept], concept: Concept) -> None:
+        # A word asked for twice counts once: repeating it cost quality on every set measured.
+        stem = self._vocabulary.stem(concept.name)
+        known = concepts.get(stem)
+        if known is None or known.weight < concept.weight:
+            concepts[stem] = concept
 
-def _passes(entry: DocumentEntry, filters: Filters) -> bool:
-    return (
-        (not filters.layer or entry.layer in filters.layer)
-        and (not filters.tag or not filters.tag.isdisjoint(entry.tags))
-        and (not filters.type or entry.type in filters.type)
-        and (not filters.lang or not filters.lang.isdisjoint(entry.languages))
-        and (not filters.status or entry.state in filters.status)
-        and (not filters.source or entry.source in filters.source)
-    )
+    def _of_word(self, word: Word) -> Iterator[Concept]:
+        if word.cjk:
+            for pair in pairs(word.form):
+                if self._frequency(pair):
+                    yield Concept(pair, ((pair, EXACT),))
+            return
+        whole = self._concept(word.form)
+        if whole:
+            yield whole
+        parts = word.parts
+        if whole and not parts and all(form.endswith(JOIN) for form, _ in whole.forms):
+            # Nobody writes it as one word, only as an identifier of several.
+            parts = self._vocabulary.spelling.split(word.form, self._frequency) or ()
+        for part in parts:
+            concept = self._concept(part, PART if part not in STOP_WORDS else 0.0)
+            if concept and concept.weight:
+                yield concept
 
+    def _is_only_parts(self, word: Word) -> bool:
+        """Whether the parts of a name in code occur, but nowhere that name."""
+        return (
+            word.is_identifier
+            and not self.occurs(word.form)
+            and not self._stand_together(word.parts)
+        )
 
-def _placed(phrase: Sequence[Word]) -> Iterator[tuple[str, int]]:
-    at = 0
-    for word in phrase:
-        end = at + 1
-        for term in terms_of(word):
-            yield term.form, at + term.offset
-            end = max(end, at + term.offset + 1)
-        at = end
+    def _concept(self, form: str, weight: float = 1.0) -> Concept | None:
+        forms = dict(self.forms(form))
+        for synonym in self._synonyms.get(form, ()):
+            for other, value in self.forms(synonym.replace("-", ""), SYNONYM, SYNONYM_FORM):
+                forms.setdefault(other, value)
+        return Concept(form, tuple(forms.items()), weight) if forms else None
 
+    def _instead(
+        self, word: Word, least: int, corrected: list[tuple[str, str]]
+    ) -> Iterator[Concept]:
+        """What was probably meant by a word that does not occur."""
+        if word.cjk:
+            for character in dict.fromkeys(word.form):
+                if self._frequency(character):
+                    yield Concept(character, ((character, EXACT),), CHARACTER)
+            return
+        for form in word.parts or (word.form,):
+            if len(form) < least or not form.isalpha() or self.occurs(form):
+                continue
+            for better in self._better(form):
+                concept = self._concept(better, CORRECTED)
+                if concept:
+                    yield concept
+                    corrected.append((form, better))
 
-def _rows(
-    ranker: Ranker, name: str, terms: Sequence[tuple[str, int]], deadline: Deadline
-) -> set[int]:
-    """The rows whose field holds every term at its place after one start."""
-    starts: dict[int, set[int]] | None = None
-    for form, offset in terms:
-        here: dict[int, set[int]] = {}
-        for base, postings in ranker.occurrences(name, form):
-            for row, places in postings.items():
-                row += base
-                if starts is not None and row not in starts:
-                    continue
-                found = {place - offset for place in places}
-                found &= starts[row] if starts is not None else found
-                if found:
-                    here[row] = found
-        starts = here
-        if not starts or deadline.expired:
-            return set()
-    return set(starts or ())
+    def _better(self, form: str) -> tuple[str, ...]:
+        """What was meant by what is no word; nothing by a word that is only not here."""
+        spelling = self._vocabulary.spelling
+        if self._english.is_real(form):
+            return ()
+        halves = spelling.split(form, self._frequency)
+        if halves and self._stand_together(halves):
+            return halves
+        meant = spelling.correction(form, self._frequency, self._english)
+        return (meant,) if meant else ()

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from sage.deadline import Deadline
 from sage.search.catalog import Catalog, StoredDocument
 from sage.search.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
+from sage.search.query import Concept, Forms
 from sage.search.scoring import (
     CANDIDATES,
     DOCUMENT_K1,
@@ -33,7 +34,6 @@ from sage.search.scoring import (
     rarity,
     standing,
 )
-from sage.search.vocabulary import Concept, Forms
 
 _MAX_MATCH_BYTES = 32_000_000
 _MAX_FREQUENCIES = 100_000

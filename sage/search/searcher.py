@@ -12,26 +12,27 @@ from typing import NamedTuple
 from sage.deadline import Deadline
 from sage.documents.files import Stamp
 from sage.search import query
-from sage.search.analysis import Analyzer, Word, language_of, marks_of
+from sage.search.analysis import Analyzer, Word, language_of, marks_of, terms_of
+from sage.search.document_filter import Allows, DocumentFilter, holding_phrase
 from sage.search.found import Found, FoundSections, Highlights, IndexedDocuments, SearchOptions
 from sage.search.fusion import Fused, Meaning, fuse
+from sage.search.index_reader import IndexReader, Wanted
 from sage.search.query import (
+    JOINED,
     MAX_TERMS,
     NO_FILTERS,
-    Allows,
-    DocumentFilter,
+    Concept,
     Filters,
     FilterValues,
-    IndexReader,
+    Interpreter,
     Query,
-    Wanted,
-    holding_phrase,
+    Understanding,
+    Words,
 )
 from sage.search.ranking import Ranked, Ranker, Ranking
 from sage.search.scoring import rarity, shown_score
 from sage.search.spelling import RealWords
 from sage.search.verdict import gather_evidence, is_about_something, judge
-from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
 from sage.values import RELEVANCE
 
 NO_DOCUMENTS = "no document is indexed"
@@ -203,9 +204,7 @@ class Searcher:
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self._interpreter.understand(words, parsed.joined)
         notes += _changes(understood)
-        total = self._reader.gather(
-            Wanted.by(parsed, understood.concepts, self._interpreter, layers, filters)
-        )
+        total = self._reader.gather(self._wanted(parsed, understood.concepts, layers, filters))
         allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
         possible = sum(
             self.ranker.rarity_of(concept) * concept.weight
@@ -214,6 +213,27 @@ class Searcher:
         ) + len(understood.missing) * rarity(0, self.ranker.stats.documents)
         return InterpretedQuery(
             parsed, understood.concepts, possible, allowed, tuple(notes), understood.missing, total
+        )
+
+    def _wanted(
+        self,
+        parsed: Query,
+        concepts: Sequence[Concept],
+        layers: Collection[str] | None,
+        filters: Filters,
+    ) -> Wanted:
+        """What a parsed query asks of the index."""
+        plain = [word for word in parsed.excluded if not (word.cjk or word.parts)]
+        return Wanted(
+            concepts,
+            tuple(
+                tuple(term.form for word in phrase for term in terms_of(word))
+                for phrase in parsed.phrases
+            ),
+            tuple(tuple(form for form, _ in self._interpreter.forms(word.form)) for word in plain),
+            tuple(term.form for word in parsed.excluded for term in terms_of(word)),
+            (parsed.filters, filters),
+            layers,
         )
 
     def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sage.search.analysis import is_cjk
+from sage.search.query import JOINED, Concept
 from sage.search.ranking import Matches, Ranked, Ranker
 from sage.search.scoring import rarity, shown_score
 from sage.search.spelling import PlaceOf
-from sage.search.vocabulary import JOINED, Concept
 
 Verdict = Literal["yes", "partly", "no"]
 

@@ -2,9 +2,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from sage.search.postings import MAX_POSITION, GatheredTerm, Postings
-from sage.search.segments import Pool
-from sage.search.vocabulary import stem_of
+from sage.search.analysis import stem_of
+from sage.search.gathering import GatheredTerm, Pool
+from sage.search.postings import MAX_POSITION, Postings
 
 
 def by_form(pool: Pool) -> dict[str, Mapping[str, GatheredTerm]]:

@@ -1,20 +1,18 @@
 from collections.abc import Mapping, Sequence
 
-from sage.search.analysis import Analyzer
-from sage.search.postings import Row
-from sage.search.query import parse
-from sage.search.segments import SegmentStore
-from sage.search.spelling import RealWords
-from sage.search.vocabulary import (
+from sage.search.analysis import Analyzer, stem_of
+from sage.search.postings import Row, Vocabulary
+from sage.search.query import (
     CORRECTED,
     EXACT,
     OTHER_FORM,
     SYNONYM,
     Interpreter,
     Understanding,
-    Vocabulary,
-    stem_of,
+    parse,
 )
+from sage.search.segments import SegmentStore
+from sage.search.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
 WORDS = "retry retries database login error handling authentication 数据 据库 getusername_ get user"

@@ -1,4 +1,4 @@
-from sage.search.vocabulary import built_in, with_team
+from sage.search.synonyms import built_in, with_team
 
 
 def test_built_in_words_stand_for_each_other() -> None:

@@ -1,9 +1,9 @@
 import pytest
 
-from sage.search.postings import Row
+from sage.search.analysis import stem_of
+from sage.search.postings import Row, Vocabulary
 from sage.search.segments import SegmentStore
 from sage.search.spelling import RealWords
-from sage.search.vocabulary import Vocabulary, stem_of
 from sage.token_counter import BundledVocabulary
 
 ENGLISH = RealWords(BundledVocabulary())
