@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from sage.deadline import Deadline
 from sage.documents.document import parse_document
 from sage.documents.library import Library
-from sage.search.analysis import STOP_WORDS
 from sage.search.engine import SearchEngine
-from sage.search.found import SearchOptions
+from sage.search.sections import SearchOptions
 from sage.settings import load_settings
+from sage.terms.analysis import STOP_WORDS
 from sage.token_counter import BundledVocabulary, TokenCounter
 
 LIMIT = 10

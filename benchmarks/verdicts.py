@@ -17,7 +17,7 @@ from typing import NamedTuple
 from benchmarks.engines import Sage
 from benchmarks.retrieval_sets import RetrievalSet, load_set, set_names
 from sage.deadline import Deadline
-from sage.search.found import SearchOptions
+from sage.search.sections import SearchOptions
 
 BARS = {"own": 0.03, "foreign": 0.85}
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sage.search.spelling import KNOWN_WORDS, LEAST_KNOWN, filter_places
+from sage.terms.spelling import KNOWN_WORDS, LEAST_KNOWN, filter_places
 
 _BITS_A_WORD = 12
 _WORD = re.compile(r"[a-z]+")

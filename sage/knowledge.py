@@ -203,8 +203,8 @@ class KnowledgeBase:
             InvalidInput: a blank query and nothing to list by, no such layer, type, status or
                 order, or a limit out of range.
         """
-        from sage.search.found import SearchOptions
         from sage.search.query import checked_filters, checked_sort
+        from sage.search.sections import SearchOptions
 
         started = self._clock()
         deadline = deadline or no_deadline()
@@ -245,7 +245,7 @@ class KnowledgeBase:
 
     def topics_for(self, query: str, layer: str, limit: int) -> list[str]:
         """The topics of the results of a search, best first."""
-        from sage.search.found import SearchOptions
+        from sage.search.sections import SearchOptions
 
         deadline = no_deadline()
         options = SearchOptions(limit, layers=self.layer_names(layer))
@@ -283,8 +283,8 @@ class KnowledgeBase:
             path: explain this page alone, wherever it ranks.
         """
         from sage.search.explain import explain_page, explain_results
-        from sage.search.found import SearchOptions
         from sage.search.query import checked_filters
+        from sage.search.sections import SearchOptions
 
         deadline = deadline or no_deadline()
         filters = checked_filters(types, tags, status, self.source_name(source))

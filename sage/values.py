@@ -51,6 +51,14 @@ MAX_TASK = 20_000
 MAX_CURRENT_FILES = 500
 
 
+PUBLISHED = "published"
+
+
+def state_of(status: str, superseded_by: str) -> str:
+    """The status of a page; one that names its successor is superseded whatever else it says."""
+    return "superseded" if superseded_by and status == PUBLISHED else status
+
+
 def check_range(name: str, value: int, most: int, least: int = 1) -> None:
     """Refuse what is not between the least and the most.
 

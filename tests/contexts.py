@@ -10,10 +10,10 @@ from sage.context.relevance import Rank
 from sage.deadline import no_deadline
 from sage.documents.document import Document, parse_document
 from sage.documents.files import Stamp
-from sage.search.analysis import Analyzer
 from sage.search.catalog import DocumentEntry
 from sage.search.indexing import describe
 from sage.search.searcher import RankedSection, RankedSections
+from sage.terms.analysis import Analyzer
 from sage.token_counter import TokenCounter
 
 COUNTER = TokenCounter()

@@ -7,7 +7,7 @@ from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.library import Library, Loaded
 from sage.search.engine import IndexSnapshot, SearchEngine
-from sage.search.found import Found, SearchOptions
+from sage.search.sections import Found, SearchOptions
 from sage.token_counter import BundledVocabulary
 from tests.conftest import Base
 

@@ -24,6 +24,7 @@ PACKAGE = Path(__file__).parent.parent / "sage"
 ROWS = [
     "core",
     "documents",
+    "terms",
     "search",
     "semantic",
     "context",
@@ -71,7 +72,7 @@ HOMES = {
     "typer": "cli.main cli.help cli.options cli.page cli.ask cli.check cli.serve cli.team "
     "cli.setup cli.export cli.hooks cli.notes cli.likeness cli.publish cli.care",
     "uvicorn": "http.connections http.run",
-    "whoosh": "search.segments",
+    "whoosh": "terms.analysis terms.segments",
     "yaml": "safe_yaml",
 }
 

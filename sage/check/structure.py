@@ -31,8 +31,8 @@ from sage.documents.problems import Level, Problem
 from sage.documents.topics import normalised, successors, topic_parts
 from sage.errors import did_you_mean
 from sage.paths import KNOWLEDGE_DIR
-from sage.search.spelling import distance
 from sage.settings import CheckSettings
+from sage.terms.spelling import distance
 from sage.token_counter import TokenCounter
 from sage.values import shown
 

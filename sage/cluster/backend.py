@@ -21,16 +21,16 @@ from sage.errors import Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
-from sage.search.found import Found, SearchOptions
-from sage.search.index_file import UntrustedIndex
 from sage.search.protocol import Engine
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
-from sage.search.spelling import RealWords
+from sage.search.sections import Found, SearchOptions
 from sage.search.synonyms import with_team
 from sage.search.update import LookUp, Progress
 from sage.settings import CheckSettings, ContextSettings, Settings
 from sage.sources import Source as SourceSettings
+from sage.terms.index_file import UntrustedIndex
+from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 from sage.values import OWN
 

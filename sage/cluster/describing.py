@@ -23,8 +23,8 @@ from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.library import decoded, parsed
 from sage.errors import SageError
-from sage.search.analysis import Analyzer
 from sage.search.indexing import describe
+from sage.terms.analysis import Analyzer
 from sage.token_counter import TokenCounter
 
 MANY_BYTES = 2_000_000

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
 from sage.documents.files import Stamp
-from sage.search.analysis import stem_of
 from sage.search.catalog import DocumentEntry, entries_from_json
 from sage.search.index import FORMAT
 from sage.search.indexing import Described
-from sage.search.postings import FIELDS as ALL_FIELDS
-from sage.search.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
+from sage.terms.analysis import stem_of
+from sage.terms.postings import FIELDS as ALL_FIELDS
+from sage.terms.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
 
 _NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
 _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}

@@ -12,10 +12,10 @@ from sage.cluster.requests import candidates_query, counting, inside, searched
 from sage.cluster.schema import bucket_of, page_id
 from sage.deadline import Deadline
 from sage.errors import Unavailable
-from sage.search.analysis import stem_of
 from sage.search.index_reader import Wanted
-from sage.search.postings import Postings
 from sage.search.query import Forms
+from sage.terms.analysis import stem_of
+from sage.terms.postings import Postings
 
 CANDIDATES = 200
 """Pages that the cluster hands over for a query; its order is only nearly ours."""

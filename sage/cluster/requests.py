@@ -8,8 +8,8 @@ from sage.cluster.connection import Connection, NotThere
 from sage.cluster.schema import FIELDS, PAGE, TEXT, TITLE
 from sage.deadline import Deadline
 from sage.errors import Unavailable
-from sage.search.analysis import stem_of
 from sage.search.index_reader import Wanted
+from sage.terms.analysis import stem_of
 
 _BOOSTS = ((TEXT, 1.0), (TITLE, 1.4), (FIELDS, 0.7))
 _FILTERS = {"tag": "tags", "lang": "languages"}

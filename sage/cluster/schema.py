@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sage.errors import ConfigError
-from sage.search.analysis import stem_of
+from sage.terms.analysis import stem_of
 from sage.values import OWN
 
 MAPPING = 3

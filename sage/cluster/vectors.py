@@ -12,7 +12,8 @@ from sage.cluster.page_record import bytes_from_column, bytes_to_column, entries
 from sage.cluster.schema import VECTORS
 from sage.errors import Unavailable
 from sage.live_index import may_compare_meanings
-from sage.search.catalog import Catalog, DocumentEntry, unpack_record
+from sage.search.catalog import Catalog, DocumentEntry
+from sage.search.sections import unpack_record
 from sage.settings import Settings
 from sage.status import meaning_info
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from sage.cluster.page_record import PageWords
 from sage.cluster.schema import CHUNKS, chunk_of
-from sage.search.analysis import JOIN, stem_of
-from sage.search.postings import FIELDS
 from sage.search.query import MAX_FORMS, Forms
-from sage.search.spelling import Spelling
+from sage.terms.analysis import JOIN, stem_of
+from sage.terms.postings import FIELDS
+from sage.terms.spelling import Spelling
 
 _MAX_KNOWN = 50_000
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from sage.context.passages import Passage
 from sage.documents.languages import languages_named, words_of_files
-from sage.search.analysis import STOP_WORDS, shared_stemmer, tokens
 from sage.search.engine import RankedSections
+from sage.terms.analysis import STOP_WORDS, shared_stemmer, tokens
 
 MAX_QUERY = 480
 MAX_QUERIES = 3

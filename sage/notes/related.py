@@ -11,7 +11,7 @@ from sage.deadline import Deadline, no_deadline
 from sage.documents.document import Document
 from sage.notes.links import LINK, Links
 from sage.notes.similarity import words_of
-from sage.search.analysis import STOP_WORDS
+from sage.terms.analysis import STOP_WORDS
 
 if TYPE_CHECKING:
     from sage.semantic.nearness import Nearness

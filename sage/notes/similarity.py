@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from itertools import pairwise
 
-from sage.search.analysis import STOP_WORDS
+from sage.terms.analysis import STOP_WORDS
 
 MIN_WORDS = 8
 """A shorter text is alike by chance."""

@@ -6,7 +6,7 @@ from collections.abc import Set
 from markupsafe import Markup, escape
 
 from sage.sanitize import clean
-from sage.search.analysis import Stemmer, content_words, tokens, word_of
+from sage.terms.analysis import Stemmer, content_words, tokens, word_of
 
 _WORD = re.compile(r"\w+")
 _REMEMBERED = 50_000

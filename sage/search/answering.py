@@ -5,15 +5,19 @@ and in which order is the searcher's.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
 from sage.answers import SearchAnswer, SearchResult
 from sage.documents.document import shown_id
+from sage.documents.plain_text import section_prose
 from sage.sanitize import clean
-from sage.search.catalog import CURRENT, DocumentEntry
-from sage.search.found import PLAIN_TYPES, Found, FoundSection
+from sage.search.catalog import DocumentEntry
+from sage.search.sections import PLAIN_TYPES, Found, FoundSection
+from sage.terms.analysis import folded, is_cjk
+from sage.values import PUBLISHED, state_of
 
 Count = Callable[[str], int]
 Overrides = Mapping[str, Sequence[str]]
@@ -172,7 +176,7 @@ class _Composition:
         entry = section.entry
         said: dict[str, Any] = {
             "id": clean(shown_id(entry.topic, entry.id)),
-            "status": entry.state,
+            "status": state_of(entry.status, entry.superseded_by),
             "superseded_by": clean(section.replaced_by or entry.superseded_by),
             "last_updated": entry.last_updated if _is_before(entry, self._stale_before) else "",
             "type": entry.type if entry.type not in PLAIN_TYPES else "",
@@ -182,7 +186,7 @@ class _Composition:
         if self._overrides is not None:
             said["source"] = entry.source
             said["overrides"] = list(self._overrides.get(entry.path, ()))
-        return {name: value for name, value in said.items() if value and value != CURRENT}
+        return {name: value for name, value in said.items() if value and value != PUBLISHED}
 
     def _show(self, section: FoundSection, result: SearchResult, room: int) -> int:
         """Put the whole section or its best sentences into a result; what that costs."""
@@ -190,7 +194,7 @@ class _Composition:
         if whole is not None and whole.cost <= room:
             result["snippet"], result["whole"] = whole.text, True
             return whole.cost
-        text = clean(section.sentences())
+        text = clean(sentences(section))
         cost = self._count(compact({"snippet": text})) - _KEY
         if cost > room:
             return 0
@@ -223,3 +227,134 @@ def _is_before(entry: DocumentEntry, day: date) -> bool:
 
 def _shortened(word: str) -> str:
     return word if len(word) <= _LONGEST_WORD else f"{word[:_LONGEST_WORD]}…"
+
+
+MAX_SNIPPET = 300
+_MAX_TEXT = 60_000
+_MAX_MATCHES = 300
+_WIDE = 240
+_AGAIN = 0.05
+"""What a second occurrence of the same word adds."""
+_END = re.compile(r"[.!?](?=[\s\"')\]]|$)|[。！？；]|\n")
+_BLANK = re.compile(r"\s+")
+_ELLIPSIS = " …"
+
+
+def sentences(section: FoundSection) -> str:
+    """The sentences around the best match, as plain text."""
+    instead = section.summary or section.title
+    if section.section is None:
+        return shortened(instead)
+    text = section_prose(section.text, 1 if section.heading else 0).whole
+    return snippet(text, section.highlights.owners, section.highlights.rarities, instead)
+
+
+class Match(NamedTuple):
+    """A matching word in a text: where it is and which concept it is of."""
+
+    start: int
+    end: int
+    concept: int
+
+
+def find(text: str, owners: Mapping[str, int]) -> list[Match]:
+    """The matching words in a text that is folded and in lower case."""
+    found: list[Match] = []
+    for form, concept in owners.items():
+        # One fast scan a form: looking at every word of the text took five times as long.
+        at = text.find(form)
+        size = len(form)
+        whole = not is_cjk(form)
+        while at >= 0:
+            end = at + size
+            if not (whole and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())):
+                found.append(Match(at, end, concept))
+            at = text.find(form, end)
+        if len(found) > _MAX_MATCHES:
+            break
+    found.sort()
+    return found
+
+
+def snippet(
+    text: str, owners: Mapping[str, int], rarities: Sequence[float], instead: str = ""
+) -> str:
+    """At most 300 characters of a text: whole sentences where they fit around the best match."""
+    text = text[:_MAX_TEXT]
+    if not text.strip():
+        return shortened(instead)
+    searched = folded(text).lower()
+    # Folding may change lengths (one sign for two letters): then words are sought as written.
+    matches = find(searched if len(searched) == len(text) else text, owners)
+    start, end = _densest(matches, rarities) if matches else (0, 1)
+    return _cut(text, start, end)
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line."""
+    line = _BLANK.sub(" ", text).strip()
+    if len(line) <= MAX_SNIPPET:
+        return line
+    return line[: MAX_SNIPPET - len(_ELLIPSIS)].rsplit(" ", 1)[0] + _ELLIPSIS
+
+
+def _densest(matches: Sequence[Match], rarities: Sequence[float]) -> tuple[int, int]:
+    """The stretch that holds the most of what is rare."""
+    best, place = 0.0, (0, 1)
+    held = [0] * len(rarities)
+    score = 0.0
+    last = 0
+    for match in matches:
+        while last < len(matches) and matches[last].end - match.start <= _WIDE:
+            concept = matches[last].concept
+            score += rarities[concept] * (1.0 if not held[concept] else _AGAIN)
+            held[concept] += 1
+            last += 1
+        if score > best + 1e-9:
+            best, place = score, (match.start, matches[last - 1].end)
+        held[match.concept] -= 1
+        score -= rarities[match.concept] * (1.0 if not held[match.concept] else _AGAIN)
+    return place
+
+
+def _cut(text: str, start: int, end: int) -> str:
+    """Widen a stretch to sentences, then trim it to what may be shown."""
+    begin = _sentence_start(text, start)
+    if end - begin > MAX_SNIPPET:
+        begin = _word_start(text, max(begin, start - 40))
+    stop = _sentence_end(text, end, begin + MAX_SNIPPET)
+    shown = _BLANK.sub(" ", text[begin:stop]).strip(" |")
+    before = "… " if begin and not _ends_sentence(text, begin) else ""
+    after = _ELLIPSIS if stop < len(text) and not _ends_sentence(text, stop) else ""
+    room = MAX_SNIPPET - len(before) - len(after)
+    if len(shown) > room:
+        shown, after = shown[: room - 2], _ELLIPSIS
+        shown = shown.rsplit(" ", 1)[0] if " " in shown[room // 2 :] else shown
+    return before + shown.rstrip() + after
+
+
+def _sentence_start(text: str, at: int) -> int:
+    begin = max(0, at - MAX_SNIPPET)
+    ends = [match.end() for match in _END.finditer(text, begin, at)]
+    if ends:
+        return ends[-1]
+    return begin and _word_start(text, max(begin, at - 40))
+
+
+def _sentence_end(text: str, at: int, most: int) -> int:
+    """The end of the last sentence that still fits, or the last word."""
+    if most >= len(text):
+        return len(text)
+    stop = most
+    for match in _END.finditer(text, max(at - 1, 0), most):
+        stop = match.end()
+    return stop
+
+
+def _word_start(text: str, at: int) -> int:
+    space = text.find(" ", at, at + 40)
+    return space + 1 if space >= 0 else at
+
+
+def _ends_sentence(text: str, at: int) -> bool:
+    return bool(_END.match(text, at - 1)) or text[at - 1 : at] == "\n"

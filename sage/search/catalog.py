@@ -3,9 +3,7 @@
 A catalog is never changed; an update makes the next one. Postings are the index's.
 """
 
-import json
 import posixpath
-import zlib
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,50 +11,12 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from sage.documents.document import Heading, Page, sections_below
 from sage.documents.files import Stamp
 from sage.documents.topics import topic_parts
-from sage.search.index_file import DAMAGED, UntrustedIndex
+from sage.values import state_of
 
-CURRENT = "published"
 _NOBODY = -1
 """In place of a document: the rows are deleted."""
-MAX_RECORD = 1 << 26
-"""Bytes that one document may take when it is unpacked."""
-
-
-class SectionEntry(NamedTuple):
-    """One indexed section of a document."""
-
-    ordinal: int
-    """Its place in the document's sections."""
-    heading: str
-    """The breadcrumb, outermost first."""
-    anchor: str
-    """What follows # in its topic; empty where the document's topic is as good."""
-    start_line: int
-    end_line: int
-    last_line: int
-    """The last line of what its topic reads: everything below its heading."""
-    tokens: int
-    """Those of what its topic reads, without the lines above it."""
-    length: int
-    """Words, for the ranking."""
-    heading_length: int
-    """Words of its own heading that say something."""
-    text: str
-    """As it is written, its heading included, without a footer that many documents share."""
-
-
-class StoredDocument(NamedTuple):
-    """What a document says, and its indexed sections: read only when it is a result."""
-
-    summary: str
-    sections: tuple[SectionEntry, ...]
-    headings: tuple[Heading, ...]
-    """Of all its sections, also of those that are not indexed."""
-    last_line: int
-    body: str
 
 
 class DocumentEntry(NamedTuple):
@@ -104,7 +64,7 @@ class DocumentEntry(NamedTuple):
     @property
     def state(self) -> str:
         """Its status; a page that names its successor is superseded whatever else it says."""
-        return "superseded" if self.superseded_by and self.status == CURRENT else self.status
+        return state_of(self.status, self.superseded_by)
 
     @property
     def updated(self) -> str:
@@ -267,56 +227,6 @@ class Catalog:
 EMPTY = Catalog({}, ())
 
 
-def pack_record(document: StoredDocument) -> bytes:
-    """What is kept of a document as bytes; of the text of a section only where it ends."""
-    headings = document.headings
-    ends = (headings[one.ordinal].start + len(one.text) for one in document.sections)
-    sections = [(*one[:-1], end) for one, end in zip(document.sections, ends, strict=True)]
-    kept = (document.summary, sections, *document[2:])
-    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
-
-
-def unpack_record(record: bytes) -> StoredDocument:
-    """What was packed.
-
-    Raises:
-        UntrustedIndex: the bytes are something else.
-    """
-    try:
-        opened = zlib.decompressobj()
-        data = opened.decompress(record, MAX_RECORD)
-        summary, sections, headings, last_line, body = json.loads(
-            data.decode("utf-8", "surrogatepass")
-        )
-        headings = tuple(Heading(*heading) for heading in headings)
-        sections = tuple(
-            SectionEntry._make((*section[:-1], body[headings[section[0]].start : section[-1]]))
-            for section in sections
-        )
-    except (LookupError, RecursionError, TypeError, ValueError, zlib.error) as error:
-        raise UntrustedIndex(DAMAGED) from error
-    document = StoredDocument(summary, sections, headings, last_line, body)
-    if not opened.eof or not _is_stored(document):
-        raise UntrustedIndex(DAMAGED)
-    return document
-
-
-def page_of(entry: DocumentEntry, stored: StoredDocument) -> Page:
-    """A page as it was indexed."""
-    return Page(
-        path=entry.path,
-        layer=entry.layer,
-        source=entry.source,
-        topic=entry.topic,
-        title=entry.title,
-        id=entry.id,
-        priority=entry.priority,
-        body=stored.body,
-        sections=tuple(sections_below(stored.headings, stored.last_line, len(stored.body))),
-    )
-
-
 def to_json(catalog: Catalog) -> dict[str, Any]:
     """A catalog as plain lists, a field at a time: most fields have few values, each kept once."""
     entries = catalog.entries.values()
@@ -404,24 +314,7 @@ def _are_all(kind: type, lists: Iterable[Iterable[Any]]) -> bool:
     return {kind}.issuperset(map(type, chain.from_iterable(lists)))
 
 
-def _is_stored(document: StoredDocument) -> bool:
-    """Whether every value is of its type; a record of ours may still lie at a wrong place."""
-    texts = (document.summary, document.body)
-    return (
-        {str}.issuperset(map(type, texts))
-        and type(document.last_line) is int
-        and all(_has_types(section, _SECTION_TYPES) for section in document.sections)
-        and all(_has_types(heading, _HEADING_TYPES) for heading in document.headings)
-    )
-
-
-def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
-    return all(type(value) is wanted for value, wanted in zip(values, types, strict=True))
-
-
 _TEXTS = tuple[str, ...]
 _ENTRY_TYPES = tuple(
     _TEXTS if kind == _TEXTS else kind for kind in DocumentEntry.__annotations__.values()
 )
-_SECTION_TYPES = tuple(SectionEntry.__annotations__.values())
-_HEADING_TYPES = tuple(Heading.__annotations__.values())

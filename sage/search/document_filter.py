@@ -4,11 +4,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from sage.deadline import Deadline
 from sage.errors import did_you_mean
-from sage.search.analysis import Word, terms_of
 from sage.search.catalog import DocumentEntry
-from sage.search.postings import FIELDS
+from sage.search.index_reader import IndexReader, Wanted
 from sage.search.query import Concept, Filters, Interpreter, Query
 from sage.search.ranking import Ranker
+from sage.terms.analysis import Word, terms_of
+from sage.terms.postings import FIELDS
 
 Allows = Callable[[int], bool]
 """Whether the document of a slot may be a result."""
@@ -17,10 +18,9 @@ Allows = Callable[[int], bool]
 class DocumentFilter:
     """Filters the documents of one generation of the index. Safe to share between threads."""
 
-    def __init__(self, ranker: Ranker, interpreter: Interpreter, layers: Collection[str]) -> None:
+    def __init__(self, ranker: Ranker, interpreter: Interpreter) -> None:
         self._ranker = ranker
         self._interpreter = interpreter
-        self._all_layers = layers
 
     def allowed(
         self,
@@ -33,11 +33,10 @@ class DocumentFilter:
         """Which documents may be results; None when all may. What was relaxed is noted.
 
         Args:
+            layers: None means all.
             filters: those of the call, beside those in the query.
         """
         filters = filters._replace(tag=self._known_tags(filters.tag, notes))
-        if layers is not None and set(layers).issuperset(self._all_layers):
-            layers = None
         holding = self._holding_phrases(parsed, notes, deadline)
         excluded = self._excluded(parsed.excluded)
         asked = [one for one in (parsed.filters, filters) if any(one)]
@@ -109,6 +108,13 @@ def holding_phrase(ranker: Ranker, phrase: Sequence[Word], deadline: Deadline) -
             slots.add(owners[row])
     slots.discard(-1)
     return slots
+
+
+def stand_together(ranker: Ranker, reader: IndexReader, forms: Sequence[str]) -> bool:
+    """Whether some document has these words one after the other."""
+    words = [Word(form) for form in forms]
+    reader.gather(Wanted(phrases=(tuple(forms),)))
+    return bool(holding_phrase(ranker, words, Deadline()))
 
 
 def _passes(entry: DocumentEntry, filters: Filters) -> bool:

@@ -13,20 +13,20 @@ from sage.deadline import Deadline
 from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.search import index as kept_index
-from sage.search.analysis import Analyzer
 from sage.search.catalog import DocumentEntry
-from sage.search.found import Found, SearchOptions
 from sage.search.fusion import Meaning
 from sage.search.index import Index
-from sage.search.index_file import IN_MEMORY, IndexFile, UntrustedIndex
 from sage.search.indexing import CountTokens
-from sage.search.postings import Vocabulary
 from sage.search.ranking import Ranker
 from sage.search.searcher import RankedSections, Searcher
-from sage.search.spelling import Lexicon, RealWords
+from sage.search.sections import Found, SearchOptions
 from sage.search.synonyms import with_team
 from sage.search.update import IndexUpdate, LookUp, Progress
 from sage.settings import Settings
+from sage.terms.analysis import Analyzer
+from sage.terms.index_file import IN_MEMORY, IndexFile, UntrustedIndex
+from sage.terms.postings import Vocabulary
+from sage.terms.spelling import Lexicon, RealWords
 from sage.values import OWN
 
 __all__ = ["IndexSnapshot", "IndexState", "LookUp", "Progress", "RankedSections", "SearchEngine"]

@@ -5,19 +5,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sage.deadline import Deadline
-from sage.search.found import SearchOptions
 from sage.search.fusion import Fused, MeaningPart
-from sage.search.postings import SECTION_FIELDS
 from sage.search.query import Concept
-from sage.search.ranking import Ranked, Ranker
+from sage.search.ranking import Ranker
 from sage.search.scoring import (
     DOCUMENT_K1,
     SECTION_BOOSTS,
     UNIT,
+    Ranked,
     shown_score,
     standing,
 )
 from sage.search.searcher import SPARE, InterpretedQuery, Searcher
+from sage.search.sections import SearchOptions
+from sage.terms.postings import SECTION_FIELDS
 
 
 class WordShare(NamedTuple):

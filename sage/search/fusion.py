@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from sage.search.catalog import Catalog
-from sage.search.ranking import Ranked, Ranking, ReadDocument
-from sage.search.scoring import STRENGTH, standing
-from sage.search.verdict import Verdict
+from sage.search.ranking import Ranking
+from sage.search.scoring import STRENGTH, Ranked, Verdict, standing
+from sage.search.sections import ReadDocument
 
 CANDIDATES = 20
 """Documents that each side proposes."""

@@ -14,10 +14,11 @@ from typing import Any
 
 from sage import __version__
 from sage.documents import plain_text as prose
-from sage.search import analysis
-from sage.search.analysis import stem_of
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
-from sage.search.index_file import (
+from sage.search.indexing import Described
+from sage.terms import analysis
+from sage.terms.analysis import stem_of
+from sage.terms.index_file import (
     DAMAGED,
     OTHER_MAPPING,
     OTHER_ROOT,
@@ -27,9 +28,8 @@ from sage.search.index_file import (
     Part,
     UntrustedIndex,
 )
-from sage.search.indexing import Described
-from sage.search.postings import PARTS, SegmentData
-from sage.search.segments import SegmentStore
+from sage.terms.postings import PARTS, SegmentData
+from sage.terms.segments import SegmentStore
 
 FORMAT = 12
 """To be raised whenever what is indexed, or how, changes."""

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sage.search.postings import Postings
 from sage.search.query import Concept, Filters
+from sage.terms.postings import Postings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
 from sage.documents.plain_text import Prose, ending_keys, footers_in, is_listing, section_prose
 from sage.documents.topics import normalised, topic_parts
-from sage.search.analysis import Analyzer, content_words
-from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument, pack_record
-from sage.search.postings import Positions, Row
+from sage.search.catalog import DocumentEntry
+from sage.search.sections import SectionEntry, StoredDocument, pack_record
+from sage.terms.analysis import Analyzer, content_words
+from sage.terms.postings import Positions, Row
 
 CRUMB = " > "
 MAX_SUMMARY = 2_000

@@ -15,10 +15,10 @@ from sage.documents.document import Page
 from sage.documents.files import SourceFile
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
-from sage.search.found import Found, SearchOptions
-from sage.search.index_file import UntrustedIndex
 from sage.search.searcher import RankedSections, Searcher
+from sage.search.sections import Found, SearchOptions
 from sage.search.update import LookUp, Progress
+from sage.terms.index_file import UntrustedIndex
 
 
 class Snapshot(Protocol):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from sage.documents.front_matter import STATUSES, TYPES
-from sage.search.analysis import (
+from sage.terms.analysis import (
     JOIN,
     STOP_WORDS,
     Analyzer,
@@ -26,7 +26,7 @@ from sage.search.analysis import (
     without_asking,
     without_noise,
 )
-from sage.search.spelling import RealWords, Spelling
+from sage.terms.spelling import RealWords, Spelling
 from sage.values import SEARCH_ORDERS, as_known, one_of
 
 MAX_CHARACTERS = 20_000
@@ -34,6 +34,8 @@ MAX_WORDS = 150
 """Different words that are looked at; of so many the rarest are searched."""
 MAX_TERMS = 64
 MAX_PHRASES = 8
+_UNKNOWN = 8
+"""Words of a long text that no document holds and that are looked for all the same."""
 
 _PART = re.compile(
     r"(?<!\S)(?P<name>layer|tag|type|lang|status|source):(?P<value>\"[^\"]+\"|[^\s\"]+)(?!\S)"
@@ -95,6 +97,11 @@ class Query:
     excluded: tuple[Word, ...] = ()
     filters: Filters = Filters()
     notes: tuple[str, ...] = ()
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it asks for more of a document than to hold its words."""
+        return bool(self.phrases or self.excluded or any(self.filters))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +270,14 @@ class Understanding(NamedTuple):
     corrected: tuple[tuple[str, str], ...]
     missing: tuple[str, ...]
 
+    @property
+    def changes(self) -> list[str]:
+        """What was searched in place of what was written."""
+        notes: dict[str, list[str]] = {}
+        for word, better in self.corrected:
+            notes.setdefault(word, []).append(better)
+        return [f'"{word}" was searched as "{" ".join(better)}"' for word, better in notes.items()]
+
 
 class Interpreter:
     """Finds concepts in one vocabulary."""
@@ -285,6 +300,16 @@ class Interpreter:
         """The concepts of some words; those that do not occur are corrected if they can be."""
         found = self._understand(words, joined, MIN_CORRECTED)
         return found if found.concepts else self._understand(words, joined, LEAST_CORRECTED)
+
+    def rarest(self, words: Sequence[Word]) -> tuple[Word, ...]:
+        """How a long text begins, and the words of the rest that tell pages apart."""
+        first, rest = words[: MAX_TERMS // 2], words[MAX_TERMS // 2 :]
+        counted = [(self._frequency(word.form), word) for word in rest]
+        unknown = [word for count, word in counted if not count][:_UNKNOWN]
+        known = sorted((pair for pair in counted if pair[0]), key=lambda pair: pair[0])
+        room = MAX_TERMS - len(first) - len(unknown)
+        kept = {id(word) for _, word in known[:room]} | set(map(id, unknown))
+        return (*first, *(word for word in rest if id(word) in kept))
 
     def _understand(
         self, words: Sequence[Word], joined: Sequence[str], least: int

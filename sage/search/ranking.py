@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
-from sage.search.catalog import Catalog, StoredDocument
-from sage.search.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
+from sage.search.catalog import Catalog
 from sage.search.query import Concept, Forms
 from sage.search.scoring import (
     CANDIDATES,
@@ -30,27 +29,16 @@ from sage.search.scoring import (
     SECTION_BOOSTS,
     UNIT,
     CorpusStats,
+    Ranked,
     least_distance,
     rarity,
     standing,
 )
+from sage.search.sections import IndexedDocuments
+from sage.terms.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
 
 _MAX_MATCH_BYTES = 32_000_000
 _MAX_FREQUENCIES = 100_000
-
-ReadDocument = Callable[[int], StoredDocument]
-"""What is kept of the document of a slot."""
-
-
-class ReadDocuments(Protocol):
-    """Reads what is kept of documents, by their slots."""
-
-    def fetch(self, slots: Iterable[int]) -> None:
-        """Have some at hand: they are the next to be read."""
-
-    def document(self, slot: int) -> StoredDocument:
-        """What is kept of one."""
-
 
 Occurrences = Callable[[str, str], Iterable[tuple[int, Postings]]]
 """The postings of a form in a field, by segments: first row and what is counted from there."""
@@ -113,19 +101,6 @@ class Matches:
 
 
 Weighed = tuple[Matches, float]
-
-
-class Ranked(NamedTuple):
-    """A document with its score and its best section."""
-
-    slot: int
-    strength: float
-    section: int
-    """Place among the sections of its entry, -1 when it has none."""
-    document_part: float
-    section_part: float
-    second: int = -1
-    """Place of a second section that is nearly as good, -1 when there is none."""
 
 
 class Ranking(NamedTuple):
@@ -205,7 +180,7 @@ class Ranker:
         allowed: Callable[[int], bool] | None,
         limit: int,
         deadline: Deadline,
-        documents: ReadDocuments,
+        documents: IndexedDocuments,
     ) -> Ranking:
         """The best documents among the allowed ones, each with its best section.
 
@@ -252,8 +227,8 @@ class Ranker:
         scores: dict[int, float] = {}
         least, ratio = self.stats.section_least, self.stats.section_ratio
         lengths = self._row_lengths
-        first = self.catalog.first_rows[slot]
-        last = first + self.catalog.slots[slot].rows
+        first = self.catalog.first_rows[slot] + 1
+        last = first + self.catalog.slots[slot].indexed_sections
         for matches, weight in weighed:
             at = bisect_left(matches.rows, first)
             end = bisect_left(matches.rows, last, at)
@@ -295,7 +270,7 @@ class Ranker:
         self,
         scored: Mapping[int, dict[int, float]],
         weighed: Sequence[Weighed],
-        documents: ReadDocuments,
+        documents: IndexedDocuments,
         first: Sequence[int],
     ) -> None:
         """Raise the sections whose heading says what was asked, and little else.

@@ -1,13 +1,19 @@
-"""What a match is worth: the constants of the ranking, and the lengths it is measured by.
+"""What a match is worth, and the verdict: whether a base holds what was asked: yes, partly, or no.
 
-How the constants were chosen is in docs/search.md.
+The constants of the ranking and the lengths it is measured by; how they were chosen is in
+docs/search.md. The verdict is a sum of evidence, fitted on questions of many bases asked of their
+own and of the others; `python -m benchmarks.verdicts` measures its error rates.
 """
 
 import math
 from array import array
 from collections.abc import Sequence
+from typing import Literal, NamedTuple, Protocol
 
 from sage.search.catalog import Catalog, DocumentEntry
+from sage.search.query import Concept
+from sage.terms.analysis import is_cjk
+from sage.terms.spelling import PlaceOf
 
 DOCUMENT_K1, DOCUMENT_B = 1.8, 0.8
 SECTION_K1, SECTION_B = 2.0, 0.75
@@ -126,3 +132,198 @@ def least_distance(here: Sequence[int], there: Sequence[int]) -> int:
             best = min(best, 1 - gap)
             j += 1
     return best
+
+
+class Ranked(NamedTuple):
+    """A document with its score and its best section."""
+
+    slot: int
+    strength: float
+    section: int
+    """Place among the sections of its entry, -1 when it has none."""
+    document_part: float
+    section_part: float
+    second: int = -1
+    """Place of a second section that is nearly as good, -1 when there is none."""
+
+
+Verdict = Literal["yes", "partly", "no"]
+
+JUDGED = 3
+"""So many of the best documents decide."""
+
+OF_SCORE, OF_SCORE_BY_WORDS = 5.5, 4.2
+"""What the best score says; of a long question, which no page holds whole, the same says more."""
+OF_COVERAGE = 0.8
+OF_MISSING = -4.0
+OF_WORDS = 1.1
+OF_DOCUMENTS, OF_LENGTH = -0.9, -2.2
+"""Many documents, and long ones, hold some words of any question."""
+OF_FEW, FEW_DOCUMENTS = 0.8, 100
+"""A few pages do not hold the words of every question that they answer."""
+OF_HOME = 0.8
+START = 7.7
+LEAST = -1.5
+"""Below this sum it is *no*: about 3 of 100 questions that a base answers lie there."""
+FEW_WORDS, WHOLE = 2, 0.99
+"""So few words that one section has are never *no*: who looks for a name and finds it has it."""
+SURELY = 0.0
+"""From here on it is *yes*: 94 of 100 questions that a base answers, 6 of 100 that it does not."""
+_DOCUMENTS, _LENGTHS = (10, 5_000), (40, 5_000)
+"""What was measured: beyond it nothing more is concluded."""
+
+_COMMON, _NO_WORD, _CHINESE = 300, 200_000, 40_000
+"""Places in the language: up to the first words say nothing, the second is taken for names that it
+does not hold, the third for a pair of Chinese characters, of which it holds few."""
+_AT_HOME = 2.0
+"""How much commoner than in the language a word is in any text about something."""
+
+TASK_SCORE, TASK_COVERAGE, TASK_LEAST = 0.7, 0.3, 0.20
+TASK_OF_PAGES = 0.12
+"""Long pages hold some words of any task: more is needed of them than of notes."""
+TASK_OF_MISSING = 0.20
+TASK_OF_WORDS = 0.10
+"""A long task is never met by all its words: from eight words to 28 less is needed."""
+FEW, MANY = 8, 28
+MANY_DOCUMENTS = 40
+MOSTLY = 0.7
+"""The share of a task that several pages hold together when it is about something here."""
+ENOUGH = 0.32
+"""The score of a page that is worth giving to a task, whatever else the task names."""
+
+
+class Evidence(NamedTuple):
+    """What is known of the best results of a query."""
+
+    score: float
+    coverage: float
+    """The share of what was asked, by rarity, that the best section holds."""
+    missing: float
+    """The share that no document holds."""
+    words: int
+    length: float
+    """The words of an average document."""
+    documents: int
+    home: float = 0.0
+    """How much commoner a word of the best sections is here than in the language."""
+    together: float = 0.0
+    """The share that the best sections hold together."""
+    pages: float = 1.0
+    """How far the documents are pages rather than notes, from 0 to 1."""
+
+
+class Held(Protocol):
+    """Where one concept occurs, and how rare it is."""
+
+    @property
+    def rarity(self) -> float:
+        """Among the documents."""
+
+    @property
+    def section_rarity(self) -> float:
+        """Among the sections."""
+
+    def is_in(self, row: int) -> bool:
+        """Whether a section holds it."""
+
+
+def gather_evidence(
+    stats: CorpusStats,
+    asked: Sequence[tuple[Concept, Held]],
+    missing: int,
+    possible: float,
+    best: Sequence[Ranked],
+    rows: Sequence[int],
+    place_of: PlaceOf,
+) -> Evidence:
+    """What the best results say about whether the base holds what was asked.
+
+    Args:
+        asked: what was asked for and occurs.
+        missing: how many words no document holds.
+        possible: the summed rarity of all that was asked for.
+        rows: those of the best sections, as many as decide.
+    """
+    nothing = Evidence(
+        0.0, 0.0, 1.0, len(asked) + missing, stats.length, stats.documents, pages=stats.pages
+    )
+    if not best or not possible:
+        return nothing
+    held = [
+        [one.rarity * concept.weight * one.is_in(row) for concept, one in asked] for row in rows
+    ]
+    at_home = (
+        _background(concept.name, place_of) - one.section_rarity + _AT_HOME
+        for concept, one in asked
+        if any(map(one.is_in, rows))
+    )
+    return nothing._replace(
+        score=shown_score(best[0].strength, possible),
+        coverage=max(map(sum, held)) / possible,
+        missing=missing * rarity(0, stats.documents) / possible,
+        home=max(0.0, *at_home, 0.0),
+        together=sum(map(max, zip(*held, strict=True))) / possible,
+    )
+
+
+def judge(evidence: Evidence) -> Verdict:
+    """The verdict on a query."""
+    if not evidence.score:
+        return "no"
+    sum_ = _weighed(evidence)
+    if sum_ < LEAST and not _holds_all(evidence):
+        return "no"
+    return "partly" if evidence.missing or sum_ < SURELY else "yes"
+
+
+def is_about_something(evidence: Evidence) -> bool:
+    """Whether a base holds something about a task, which may draw on several pages.
+
+    A task names more than it asks for, so that less is needed than of a question. Few pages are
+    judged by what they hold together: each word of a task may be on another.
+    """
+    if not evidence.score:
+        return False
+    if evidence.score >= ENOUGH:
+        return True
+    coverage = evidence.coverage
+    if evidence.documents < MANY_DOCUMENTS or evidence.together >= MOSTLY:
+        coverage = max(coverage, evidence.together)
+    strength = TASK_SCORE * evidence.score + TASK_COVERAGE * coverage
+    long = min(1.0, max(0.0, (evidence.words - FEW) / (MANY - FEW)))
+    needed = TASK_LEAST + TASK_OF_PAGES * evidence.pages - TASK_OF_WORDS * long
+    needed += TASK_OF_MISSING * evidence.missing
+    # A few pages do not hold the words of every task that they serve.
+    needed *= min(1.0, math.log1p(evidence.documents) / math.log1p(MANY_DOCUMENTS))
+    return strength >= needed
+
+
+def _holds_all(evidence: Evidence) -> bool:
+    """Whether one section has each of the few words that were asked for, one of them at home."""
+    return evidence.words <= FEW_WORDS and evidence.coverage > WHOLE and evidence.home > 0
+
+
+def _weighed(evidence: Evidence) -> float:
+    """What the evidence adds up to."""
+    words = math.log1p(evidence.words)
+    return (
+        START
+        + evidence.score * (OF_SCORE + OF_SCORE_BY_WORDS * words)
+        + OF_COVERAGE * evidence.coverage
+        + OF_MISSING * evidence.missing
+        + OF_WORDS * words
+        + OF_DOCUMENTS * _log(evidence.documents, _DOCUMENTS)
+        + OF_FEW * math.log(max(1.0, FEW_DOCUMENTS / evidence.documents))
+        + OF_LENGTH * _log(evidence.length, _LENGTHS)
+        + OF_HOME * evidence.home
+    )
+
+
+def _log(value: float, bounds: tuple[int, int]) -> float:
+    return math.log(min(max(value, bounds[0]), bounds[1]))
+
+
+def _background(word: str, place_of: PlaceOf) -> float:
+    """How rare a word is in the language: nothing for the commonest."""
+    place = _CHINESE if is_cjk(word) else place_of(word)
+    return math.log(max(_NO_WORD if place is None else place, _COMMON) / _COMMON)

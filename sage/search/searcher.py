@@ -12,9 +12,7 @@ from typing import NamedTuple
 from sage.deadline import Deadline
 from sage.documents.files import Stamp
 from sage.search import query
-from sage.search.analysis import Analyzer, Word, language_of, marks_of, terms_of
-from sage.search.document_filter import Allows, DocumentFilter, holding_phrase
-from sage.search.found import Found, FoundSections, Highlights, IndexedDocuments, SearchOptions
+from sage.search.document_filter import Allows, DocumentFilter, stand_together
 from sage.search.fusion import Fused, Meaning, fuse
 from sage.search.index_reader import IndexReader, Wanted
 from sage.search.query import (
@@ -26,13 +24,28 @@ from sage.search.query import (
     FilterValues,
     Interpreter,
     Query,
-    Understanding,
     Words,
 )
-from sage.search.ranking import Ranked, Ranker, Ranking
-from sage.search.scoring import rarity, shown_score
-from sage.search.spelling import RealWords
-from sage.search.verdict import gather_evidence, is_about_something, judge
+from sage.search.ranking import Ranker, Ranking
+from sage.search.scoring import (
+    JUDGED,
+    Ranked,
+    gather_evidence,
+    is_about_something,
+    judge,
+    rarity,
+    shown_score,
+)
+from sage.search.sections import (
+    Found,
+    FoundSections,
+    Highlights,
+    IndexedDocuments,
+    SearchOptions,
+    highlights_of,
+)
+from sage.terms.analysis import Analyzer, language_of, marks_of, terms_of
+from sage.terms.spelling import RealWords
 from sage.values import RELEVANCE
 
 NO_DOCUMENTS = "no document is indexed"
@@ -41,8 +54,6 @@ _MOST_RANKED = 1_000
 BEYOND = f"only the best {_MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
 _SHOWN_WORDS = 5
 _SHOWN_MISSING = 8
-_UNKNOWN = 8
-"""Words of a long text that no document holds and that are looked for all the same."""
 _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
 SPARE = 20
@@ -110,16 +121,15 @@ class Searcher:
         self._reader = reader
         self._vocabulary = vocabulary
         self._layers = layers
+        self._all_layers = frozenset(layers)
         self._analyzer = Analyzer()
         self._written_in: dict[str, bool] = {}
         # Nothing here leads back to the searcher: a generation that is over is freed at once.
-        stand_together = partial(_stand_together, ranker, reader)
-        self._interpreter = Interpreter(
-            vocabulary, ranker.frequency, synonyms, english, stand_together
-        )
-        self._filter = DocumentFilter(ranker, self._interpreter, layers)
+        together = partial(stand_together, ranker, reader)
+        self._interpreter = Interpreter(vocabulary, ranker.frequency, synonyms, english, together)
+        self._filter = DocumentFilter(ranker, self._interpreter)
         self.documents = IndexedDocuments(ranker.catalog, reader)
-        self._found = FoundSections(ranker, self.documents)
+        self._found = FoundSections(ranker.catalog, self.documents)
 
     def search(
         self,
@@ -154,7 +164,7 @@ class Searcher:
         )
         if options.sort != RELEVANCE:
             return self._sorted(found, asked, options, deadline)
-        highlights = self._found.highlights(asked.concepts)
+        highlights = self._highlights(asked)
         sections = self._found.best(
             ranking.best, highlights, asked.possible, options.end + 1, alone
         )
@@ -197,15 +207,19 @@ class Searcher:
         filters: Filters = NO_FILTERS,
     ) -> InterpretedQuery:
         """What a query asks for, and which documents it allows."""
+        if layers is not None and self._all_layers.issubset(layers):
+            layers = None
         parsed = query.parse(text, self._analyzer, self._filter_values)
         words, notes = parsed.words, list(parsed.notes)
         if len(words) > MAX_TERMS:
-            words = self._rarest(words)
+            words = self._interpreter.rarest(words)
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self._interpreter.understand(words, parsed.joined)
-        notes += _changes(understood)
+        notes += understood.changes
         total = self._reader.gather(self._wanted(parsed, understood.concepts, layers, filters))
-        allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
+        allowed: Allows | None = None
+        if layers is not None or any(filters) or parsed.restricts:
+            allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
         possible = sum(
             self.ranker.rarity_of(concept) * concept.weight
             for concept in understood.concepts
@@ -244,11 +258,16 @@ class Searcher:
         """The best documents by words and, where it is known, by meaning."""
         ranking = self._rank(asked, limit, deadline)
         evidence = gather_evidence(
-            self.ranker,
-            asked.concepts,
+            self.ranker.stats,
+            [
+                (concept, self.ranker.matches(concept))
+                for concept in asked.concepts
+                if concept.weight > JOINED
+            ],
             len(asked.missing),
             asked.possible,
             ranking.best,
+            [self.ranker.row_of(one) for one in ranking.best[:JUDGED]],
             self._english.place,
         )
         words = Fused(ranking, judge(evidence), {}, is_about_something(evidence))
@@ -306,16 +325,6 @@ class Searcher:
         ]
         return list(dict.fromkeys(nearest))[:_SHOWN_WORDS]
 
-    def _rarest(self, words: Sequence[Word]) -> tuple[Word, ...]:
-        """How a long text begins, and the words of the rest that tell pages apart."""
-        first, rest = words[: MAX_TERMS // 2], words[MAX_TERMS // 2 :]
-        counted = [(self.ranker.frequency(word.form), word) for word in rest]
-        unknown = [word for count, word in counted if not count][:_UNKNOWN]
-        known = sorted((pair for pair in counted if pair[0]), key=lambda pair: pair[0])
-        room = MAX_TERMS - len(first) - len(unknown)
-        kept = {id(word) for _, word in known[:room]} | set(map(id, unknown))
-        return (*first, *(word for word in rest if id(word) in kept))
-
     @cached_property
     def _filter_values(self) -> FilterValues:
         vocabulary, frequency = self._vocabulary, self.ranker.frequency
@@ -371,7 +380,7 @@ class Searcher:
         best = sorted(
             self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
         )
-        highlights = self._found.highlights(asked.concepts)
+        highlights = self._highlights(asked)
         self.documents.fetch(one.slot for one in best)
         sections = [
             self._found.one(
@@ -380,6 +389,10 @@ class Searcher:
             for one in best
         ]
         return replace(found, sections=sections, more=len(slots) > options.end)
+
+    def _highlights(self, asked: InterpretedQuery) -> Highlights:
+        rarities = [self.ranker.matches(concept).rarity for concept in asked.concepts]
+        return highlights_of(asked.concepts, rarities)
 
     def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
@@ -405,18 +418,3 @@ class Searcher:
             found = sum(self.ranker.frequency(mark) > 0 for mark in marks_of(language))
             self._written_in[language] = found >= _LEAST_MARKS
         return "" if self._written_in.get(language, True) else language
-
-
-def _stand_together(ranker: Ranker, reader: IndexReader, forms: Sequence[str]) -> bool:
-    """Whether some document has these words one after the other."""
-    words = [Word(form) for form in forms]
-    reader.gather(Wanted(phrases=(tuple(forms),)))
-    return bool(holding_phrase(ranker, words, Deadline()))
-
-
-def _changes(understood: Understanding) -> list[str]:
-    """What was searched in place of what was written."""
-    notes: dict[str, list[str]] = {}
-    for word, better in understood.corrected:
-        notes.setdefault(word, []).append(better)
-    return [f'"{word}" was searched as "{" ".join(better)}"' for word, better in notes.items()]

@@ -12,10 +12,10 @@ from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
 from sage.documents.plain_text import ending_keys, find_footers
 from sage.errors import TimeoutExceeded
-from sage.search.analysis import Analyzer
 from sage.search.index import Index
 from sage.search.indexing import CountTokens, Described, describe
-from sage.search.postings import Row
+from sage.terms.analysis import Analyzer
+from sage.terms.postings import Row
 
 LookUp = Callable[[SourceFile], Loaded]
 Progress = Callable[[int, int], None]

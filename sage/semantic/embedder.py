@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from sage.search.catalog import Catalog
-from sage.search.index_file import UntrustedIndex
-from sage.search.ranking import ReadDocument
+from sage.search.sections import ReadDocument
 from sage.semantic.models import Encoder
 from sage.semantic.passages import key_of, passages
 from sage.semantic.vectors import DocumentVectors, Vectors
+from sage.terms.index_file import UntrustedIndex
 
 logger = logging.getLogger("sage.semantic")
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from sage.search.catalog import Catalog
 from sage.search.fusion import Bounds, Similarities
-from sage.search.index_file import IndexFile, UntrustedIndex
-from sage.search.ranking import ReadDocument
+from sage.search.sections import ReadDocument
 from sage.semantic.models import Encoder, Model, wanted_model
 from sage.semantic.questions import QuestionVectors
 from sage.semantic.weights import ModelUnavailable
 from sage.settings import Settings
+from sage.terms.index_file import IndexFile, UntrustedIndex
 from sage.values import OWN
 
 if TYPE_CHECKING:

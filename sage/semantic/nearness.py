@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from sage.documents.document import Page, section_topic
 from sage.search.fusion import Likeness, Meaning
-from sage.search.index_file import UntrustedIndex
 from sage.search.searcher import Searcher
+from sage.terms.index_file import UntrustedIndex
 
 _LEAST_WORDS = 30
 """A shorter section only says where to go on, and much of what is near is its heading."""

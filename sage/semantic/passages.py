@@ -4,7 +4,8 @@ import hashlib
 from collections.abc import Iterator
 
 from sage.documents.plain_text import section_prose
-from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument
+from sage.search.catalog import DocumentEntry
+from sage.search.sections import SectionEntry, StoredDocument
 
 MAX_CHARACTERS = 2_000
 """More than any model here reads of a text."""

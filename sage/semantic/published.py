@@ -9,9 +9,9 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from sage.documents.files import Stamp
-from sage.search.catalog import Catalog, DocumentEntry, StoredDocument
+from sage.search.catalog import Catalog, DocumentEntry
 from sage.search.fusion import Similarities
-from sage.search.ranking import ReadDocument
+from sage.search.sections import ReadDocument, StoredDocument
 from sage.semantic.meaning import MeaningState
 from sage.semantic.models import Encoder, Model, wanted_model
 from sage.semantic.passages import FORMAT, key_of, passages

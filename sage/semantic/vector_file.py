@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sage.documents.files import Stamp
-from sage.search.index_file import IndexFile, MemoryPart, Part, UntrustedIndex
 from sage.semantic.passages import FORMAT, KEY_BYTES
 from sage.semantic.vectors import DocumentVectors, Vectors
+from sage.terms.index_file import IndexFile, MemoryPart, Part, UntrustedIndex
 
 
 class VectorFile:

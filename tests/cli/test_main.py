@@ -10,7 +10,7 @@ import pytest
 from sage import __version__
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
-from sage.search.index_file import IndexFile
+from sage.terms.index_file import IndexFile
 from tests.commands import FILES, Run, run
 from tests.conftest import Base
 

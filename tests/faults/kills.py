@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from sage.search.index_file import IndexFile, UntrustedIndex
+from sage.terms.index_file import IndexFile, UntrustedIndex
 from tests.faults.injector import KILL, Fault, Injector
 from tests.faults.world import NEW, OLD, World, answers, search
 

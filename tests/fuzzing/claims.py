@@ -10,10 +10,10 @@ from sage.documents.library import decoded
 from sage.documents.slices import whole
 from sage.knowledge import KnowledgeBase
 from sage.sanitize import clean
-from sage.search.analysis import MAX_TERM, Analyzer
 from sage.search.indexing import describe
 from sage.search.query import MAX_PHRASES, MAX_TERMS, FilterValues, parse
 from sage.settings import load_settings
+from sage.terms.analysis import MAX_TERM, Analyzer
 from tests.processes import write_base
 
 PATH = ".knowledge/core/page.md"

@@ -7,21 +7,11 @@ import pytest
 
 from sage.documents.document import Heading, Page, parse_document
 from sage.documents.files import Stamp
-from sage.search.analysis import Analyzer
-from sage.search.catalog import (
-    EMPTY,
-    DocumentEntry,
-    RowRange,
-    SectionEntry,
-    StoredDocument,
-    from_json,
-    pack_record,
-    page_of,
-    to_json,
-    unpack_record,
-)
-from sage.search.index_file import UntrustedIndex
+from sage.search.catalog import EMPTY, DocumentEntry, RowRange, from_json, to_json
 from sage.search.indexing import describe
+from sage.search.sections import SectionEntry, StoredDocument, pack_record, page_of, unpack_record
+from sage.terms.analysis import Analyzer
+from sage.terms.index_file import UntrustedIndex
 from sage.token_counter import TokenCounter
 
 
@@ -210,6 +200,6 @@ def test_another_record_is_refused(record: bytes) -> None:
 
 
 def test_a_record_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sage.search.catalog.MAX_RECORD", 1_000)
+    monkeypatch.setattr("sage.search.sections.MAX_RECORD", 1_000)
     with pytest.raises(UntrustedIndex):
         unpack_record(packed(["a" * 10_000_000, [], [], 1, ""]))

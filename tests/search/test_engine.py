@@ -12,9 +12,10 @@ from sage.deadline import Deadline
 from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.search import index as kept_index
+from sage.search.answering import sentences
 from sage.search.engine import NOT_BUILT
-from sage.search.found import SearchOptions
-from sage.search.index_file import FilePart, IndexFile
+from sage.search.sections import SearchOptions
+from sage.terms.index_file import FilePart, IndexFile
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -47,7 +48,7 @@ def test_a_question_finds_the_section_that_answers_it(indexed: IndexedBase) -> N
     assert best.topic == "practices/testing#fixtures"
     assert best.heading == "Testing > Fixtures"
     assert best.lines == [5, 7]
-    assert best.sentences() == "A fixture is built in one place."
+    assert sentences(best) == "A fixture is built in one place."
     assert best.entry.layer == "practices"
     assert best.title == "Testing"
     assert best.tokens > 0
@@ -121,7 +122,7 @@ def test_a_damaged_index_is_built_again_and_says_so(
 def test_a_kept_file_that_breaks_while_it_is_served_is_built_again(
     indexed: IndexedBase, base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.search.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
     indexed.update()
     indexed.engine.close()
     again = IndexedBase(base)
@@ -137,7 +138,7 @@ def test_a_kept_file_that_breaks_while_it_is_served_is_built_again(
 def test_a_kept_file_that_breaks_before_it_is_merged_is_built_again(
     indexed: IndexedBase, base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.search.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
     monkeypatch.setattr("sage.search.index._IN_TIER", 1)
     indexed.update()
     indexed.engine.close()
@@ -152,7 +153,7 @@ def test_a_kept_file_that_breaks_before_it_is_merged_is_built_again(
 def test_a_large_index_is_read_from_its_file_once_it_is_kept(
     indexed: IndexedBase, base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.search.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
     monkeypatch.setattr("sage.search.engine.IN_MEMORY", 0)
     before = indexed.search("fixture")
     indexed.engine.close()

@@ -2,7 +2,7 @@ import pytest
 
 from sage.deadline import Deadline
 from sage.search.explain import explain_page, explain_results
-from sage.search.found import SearchOptions
+from sage.search.sections import SearchOptions
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 

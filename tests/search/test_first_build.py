@@ -8,10 +8,11 @@ import pytest
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
-from sage.search import engine, index_file, update
+from sage.search import engine, update
 from sage.search import index as kept_index
-from sage.search.found import SearchOptions
-from sage.search.index_file import UntrustedIndex
+from sage.search.sections import SearchOptions
+from sage.terms import index_file
+from sage.terms.index_file import UntrustedIndex
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 

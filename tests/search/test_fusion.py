@@ -6,10 +6,9 @@ from sage.deadline import no_deadline
 from sage.search.catalog import Catalog
 from sage.search.engine import SearchEngine
 from sage.search.explain import explain_results
-from sage.search.found import Found, SearchOptions
 from sage.search.fusion import WEIGHTS, Bounds, Likeness, Near, Similarities
-from sage.search.ranking import ReadDocument
 from sage.search.searcher import Searcher
+from sage.search.sections import Found, ReadDocument, SearchOptions
 from tests.conftest import Base
 
 BOUNDS = Bounds(far=0.5, near=0.7, very_near=0.9)

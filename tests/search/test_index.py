@@ -5,17 +5,12 @@ import pytest
 
 from sage.documents.document import Heading
 from sage.documents.files import Stamp
-from sage.search import index_file as index_file_module
-from sage.search.catalog import (
-    DocumentEntry,
-    SectionEntry,
-    StoredDocument,
-    pack_record,
-    unpack_record,
-)
+from sage.search.catalog import DocumentEntry
 from sage.search.index import Index, contents_of, json_pieces, load, reopened, save
-from sage.search.index_file import FilePart, IndexFile, MemoryPart, UntrustedIndex
-from sage.search.postings import PARTS, Row
+from sage.search.sections import SectionEntry, StoredDocument, pack_record, unpack_record
+from sage.terms import index_file as index_file_module
+from sage.terms.index_file import FilePart, IndexFile, MemoryPart, UntrustedIndex
+from sage.terms.postings import PARTS, Row
 from tests.search.test_catalog import entry
 
 MADE_FOR = {"root": "/r"}

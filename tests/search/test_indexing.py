@@ -3,10 +3,11 @@ import pytest
 from sage.documents.document import Document, parse_document
 from sage.documents.files import Stamp
 from sage.documents.plain_text import ending_keys, find_footers
-from sage.search.analysis import Analyzer
-from sage.search.catalog import DocumentEntry, unpack_record
+from sage.search.catalog import DocumentEntry
 from sage.search.indexing import describe
-from sage.search.postings import Row
+from sage.search.sections import unpack_record
+from sage.terms.analysis import Analyzer
+from sage.terms.postings import Row
 
 PAGE = """---
 tags: [CI, web]

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.search.analysis import Analyzer
 from sage.search.query import MAX_CHARACTERS, MAX_WORDS, Filters, FilterValues, Query, parse
+from sage.terms.analysis import Analyzer
 
 KNOWN = FilterValues(
     layers=("core", "practices"),

@@ -1,7 +1,5 @@
 from collections.abc import Mapping, Sequence
 
-from sage.search.analysis import Analyzer, stem_of
-from sage.search.postings import Row, Vocabulary
 from sage.search.query import (
     CORRECTED,
     EXACT,
@@ -11,8 +9,10 @@ from sage.search.query import (
     Understanding,
     parse,
 )
-from sage.search.segments import SegmentStore
-from sage.search.spelling import RealWords
+from sage.terms.analysis import Analyzer, stem_of
+from sage.terms.postings import Row, Vocabulary
+from sage.terms.segments import SegmentStore
+from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
 WORDS = "retry retries database login error handling authentication 数据 据库 getusername_ get user"

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.search.found import Found
+from sage.search.answering import sentences
+from sage.search.sections import Found
 from sage.token_counter import TokenCounter
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
@@ -56,8 +57,8 @@ def check_shape(found: Found, limit: int) -> None:
     assert len(found.sections) + copies >= min(limit, found.total)
     assert len({result.topic for result in found.sections}) == len(found.sections)
     for result in found.sections:
-        assert len(result.sentences()) <= 300
-        assert "\n" not in result.sentences()
+        assert len(sentences(result)) <= 300
+        assert "\n" not in sentences(result)
         assert result.path.startswith(".knowledge/")
         assert 1 <= result.lines[0] <= result.lines[1]
 

@@ -2,8 +2,9 @@ import pytest
 
 from sage.deadline import Deadline
 from sage.documents.files import Stamp
-from sage.search.found import SearchOptions
+from sage.search.answering import sentences
 from sage.search.searcher import NO_WORDS, Searcher
+from sage.search.sections import SearchOptions
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -23,7 +24,7 @@ def searcher(base: Base) -> Searcher:
 def test_a_page_without_sections_is_shown_by_its_summary(searcher: Searcher) -> None:
     found = searcher.search("page about", SearchOptions(10), Deadline())
     (result,) = found.sections
-    assert result.sentences() == "A page about retry."
+    assert sentences(result) == "A page about retry."
     assert result.heading == ""
     assert result.lines == [1, 1]
     assert result.topic == "core/empty"

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.search.found import MAX_SNIPPET, owners_of, shortened, snippet
+from sage.search.answering import MAX_SNIPPET, shortened, snippet
+from sage.search.sections import owners_of
 
 LONG = "Filler sentence without a match stands here. " * 30
 

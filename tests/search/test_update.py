@@ -4,9 +4,9 @@ from sage.deadline import Deadline
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
 from sage.errors import TimeoutExceeded
-from sage.search.analysis import Analyzer
 from sage.search.index import Index
 from sage.search.update import IndexUpdate
+from sage.terms.analysis import Analyzer
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase, count_words
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.search.verdict import Evidence, is_about_something, judge
+from sage.search.scoring import Evidence, is_about_something, judge
 
 GOOD = Evidence(score=0.6, coverage=0.9, missing=0.0, words=4, length=500, documents=100, home=4)
 WEAK = GOOD._replace(score=0.3, coverage=0.3, home=2.5)

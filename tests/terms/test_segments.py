@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from sage.search.analysis import stem_of
-from sage.search.postings import PARTS, Row, SegmentData
-from sage.search.segments import SegmentStore
+from sage.terms.analysis import stem_of
+from sage.terms.postings import PARTS, Row, SegmentData
+from sage.terms.segments import SegmentStore
 
 
 def row(text: str, **fields: str) -> Row:

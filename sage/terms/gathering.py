@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from operator import itemgetter
 
-from sage.search.index_file import MemoryPart
-from sage.search.postings import (
+from sage.terms.index_file import MemoryPart
+from sage.terms.postings import (
     BITS,
     FIELDS,
     MAX_POSITION,

@@ -2,9 +2,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from sage.search.analysis import stem_of
-from sage.search.gathering import GatheredTerm, Pool
-from sage.search.postings import MAX_POSITION, Postings
+from sage.terms.analysis import stem_of
+from sage.terms.gathering import GatheredTerm, Pool
+from sage.terms.postings import MAX_POSITION, Postings
 
 
 def by_form(pool: Pool) -> dict[str, Mapping[str, GatheredTerm]]:

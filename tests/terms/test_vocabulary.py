@@ -1,9 +1,9 @@
 import pytest
 
-from sage.search.analysis import stem_of
-from sage.search.postings import Row, Vocabulary
-from sage.search.segments import SegmentStore
-from sage.search.spelling import RealWords
+from sage.terms.analysis import stem_of
+from sage.terms.postings import Row, Vocabulary
+from sage.terms.segments import SegmentStore
+from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
 ENGLISH = RealWords(BundledVocabulary())

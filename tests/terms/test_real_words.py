@@ -5,7 +5,7 @@ from string import ascii_lowercase
 import pytest
 
 from docs.known_words import make_filter
-from sage.search.spelling import RealWords, filter_places
+from sage.terms.spelling import RealWords, filter_places
 from sage.token_counter import BundledVocabulary
 
 WORDS = RealWords(BundledVocabulary())

@@ -1,32 +1,30 @@
-"""What a search found: each section with what an answer can show of it, and which part of all."""
+"""The sections that are shown: packed with their documents in the index, unpacked when found.
 
+A record holds what is shown of one document. A found section is one of its sections with what an
+answer can show of it; which are found, and how good they are, is the ranking's.
+"""
+
+import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sage.documents.document import Page
-from sage.documents.plain_text import section_prose
+from sage.documents.document import Heading, Page, sections_below
 from sage.documents.site_markup import as_shown
 from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
-from sage.search.analysis import JOIN, folded, is_cjk
-from sage.search.catalog import (
-    Catalog,
-    DocumentEntry,
-    SectionEntry,
-    StoredDocument,
-    page_of,
-    unpack_record,
-)
-from sage.search.index_file import DAMAGED, UntrustedIndex
+from sage.search.catalog import Catalog, DocumentEntry
 from sage.search.index_reader import IndexReader
 from sage.search.query import NO_FILTERS, Concept, Filters
-from sage.search.ranking import Ranked, Ranker, ReadDocuments
-from sage.search.scoring import shown_score
-from sage.search.verdict import Verdict
+from sage.search.scoring import Ranked, Verdict, shown_score
+from sage.terms.analysis import JOIN
+from sage.terms.index_file import DAMAGED, UntrustedIndex
 from sage.values import DATE, RELEVANCE
 
+MAX_RECORD = 1 << 26
+"""Bytes that one document may take when it is unpacked."""
 PLAIN_TYPES = ("", "guide", "reference")
 """What a page is unless it says otherwise: not worth a word in an answer."""
 _SAME = 0.75
@@ -39,6 +37,113 @@ _MAX_DOCUMENTS = 50
 _SECOND_SECTIONS = 1
 """The first so many documents may show a second section."""
 _WORD = re.compile(r"\w+")
+
+
+class SectionEntry(NamedTuple):
+    """One indexed section of a document."""
+
+    ordinal: int
+    """Its place in the document's sections."""
+    heading: str
+    """The breadcrumb, outermost first."""
+    anchor: str
+    """What follows # in its topic; empty where the document's topic is as good."""
+    start_line: int
+    end_line: int
+    last_line: int
+    """The last line of what its topic reads: everything below its heading."""
+    tokens: int
+    """Those of what its topic reads, without the lines above it."""
+    length: int
+    """Words, for the ranking."""
+    heading_length: int
+    """Words of its own heading that say something."""
+    text: str
+    """As it is written, its heading included, without a footer that many documents share."""
+
+
+class StoredDocument(NamedTuple):
+    """What a document says, and its indexed sections: read only when it is a result."""
+
+    summary: str
+    sections: tuple[SectionEntry, ...]
+    headings: tuple[Heading, ...]
+    """Of all its sections, also of those that are not indexed."""
+    last_line: int
+    body: str
+
+
+ReadDocument = Callable[[int], StoredDocument]
+"""What is kept of the document of a slot."""
+
+
+def pack_record(document: StoredDocument) -> bytes:
+    """What is kept of a document as bytes; of the text of a section only where it ends."""
+    headings = document.headings
+    ends = (headings[one.ordinal].start + len(one.text) for one in document.sections)
+    sections = [(*one[:-1], end) for one, end in zip(document.sections, ends, strict=True)]
+    kept = (document.summary, sections, *document[2:])
+    text = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
+
+
+def unpack_record(record: bytes) -> StoredDocument:
+    """What was packed.
+
+    Raises:
+        UntrustedIndex: the bytes are something else.
+    """
+    try:
+        opened = zlib.decompressobj()
+        data = opened.decompress(record, MAX_RECORD)
+        summary, sections, headings, last_line, body = json.loads(
+            data.decode("utf-8", "surrogatepass")
+        )
+        headings = tuple(Heading(*heading) for heading in headings)
+        sections = tuple(
+            SectionEntry._make((*section[:-1], body[headings[section[0]].start : section[-1]]))
+            for section in sections
+        )
+    except (LookupError, RecursionError, TypeError, ValueError, zlib.error) as error:
+        raise UntrustedIndex(DAMAGED) from error
+    document = StoredDocument(summary, sections, headings, last_line, body)
+    if not opened.eof or not _is_stored(document):
+        raise UntrustedIndex(DAMAGED)
+    return document
+
+
+def page_of(entry: DocumentEntry, stored: StoredDocument) -> Page:
+    """A page as it was indexed."""
+    return Page(
+        path=entry.path,
+        layer=entry.layer,
+        source=entry.source,
+        topic=entry.topic,
+        title=entry.title,
+        id=entry.id,
+        priority=entry.priority,
+        body=stored.body,
+        sections=tuple(sections_below(stored.headings, stored.last_line, len(stored.body))),
+    )
+
+
+def _is_stored(document: StoredDocument) -> bool:
+    """Whether every value is of its type; a record of ours may still lie at a wrong place."""
+    texts = (document.summary, document.body)
+    return (
+        {str}.issuperset(map(type, texts))
+        and type(document.last_line) is int
+        and all(_has_types(section, _SECTION_TYPES) for section in document.sections)
+        and all(_has_types(heading, _HEADING_TYPES) for heading in document.headings)
+    )
+
+
+def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
+    return all(type(value) is wanted for value, wanted in zip(values, types, strict=True))
+
+
+_SECTION_TYPES = tuple(SectionEntry.__annotations__.values())
+_HEADING_TYPES = tuple(Heading.__annotations__.values())
 
 
 class Highlights(NamedTuple):
@@ -112,14 +217,6 @@ class FoundSection:
     def shown(self) -> str:
         """The section as a reader of the site sees it."""
         return clean(as_shown(self.text)).strip("\n")
-
-    def sentences(self) -> str:
-        """The sentences around the best match, as plain text."""
-        instead = self.summary or self.entry.title
-        if self.section is None:
-            return shortened(instead)
-        text = section_prose(self.text, 1 if self.section.heading else 0).whole
-        return snippet(text, self.highlights.owners, self.highlights.rarities, instead)
 
     def says_the_same(self, other: "FoundSection") -> bool:
         """Whether another page is a copy of this one, or this one in another version."""
@@ -214,9 +311,8 @@ class IndexedDocuments:
 class FoundSections:
     """Makes found sections of what was ranked in one generation of the index."""
 
-    def __init__(self, ranker: Ranker, documents: ReadDocuments) -> None:
-        self._ranker = ranker
-        self._catalog = ranker.catalog
+    def __init__(self, catalog: Catalog, documents: IndexedDocuments) -> None:
+        self._catalog = catalog
         self._documents = documents
 
     def best(
@@ -260,13 +356,6 @@ class FoundSections:
         entry = self._catalog.slots[slot]
         return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
 
-    def highlights(self, concepts: Sequence[Concept]) -> Highlights:
-        """What sections are looked through for."""
-        return Highlights(
-            owners_of([[form for form, _ in concept.forms] for concept in concepts]),
-            [self._ranker.matches(concept).rarity for concept in concepts],
-        )
-
     def sort(self, slots: list[int], order: str) -> None:
         """By path, and by date with the newest first."""
         entries = self._catalog.slots
@@ -286,23 +375,11 @@ class FoundSections:
         return order
 
 
-MAX_SNIPPET = 300
-_MAX_TEXT = 60_000
-_MAX_MATCHES = 300
-_WIDE = 240
-_AGAIN = 0.05
-"""What a second occurrence of the same word adds."""
-_END = re.compile(r"[.!?](?=[\s\"')\]]|$)|[。！？；]|\n")
-_BLANK = re.compile(r"\s+")
-_ELLIPSIS = " …"
-
-
-class Match(NamedTuple):
-    """A matching word in a text: where it is and which concept it is of."""
-
-    start: int
-    end: int
-    concept: int
+def highlights_of(concepts: Sequence[Concept], rarities: Sequence[float]) -> Highlights:
+    """What sections are looked through for."""
+    return Highlights(
+        owners_of([[form for form, _ in concept.forms] for concept in concepts]), rarities
+    )
 
 
 def owners_of(concepts: Sequence[Iterable[str]]) -> dict[str, int]:
@@ -312,106 +389,3 @@ def owners_of(concepts: Sequence[Iterable[str]]) -> dict[str, int]:
         for form in forms:
             owners.setdefault(form.removesuffix(JOIN), number)
     return owners
-
-
-def find(text: str, owners: Mapping[str, int]) -> list[Match]:
-    """The matching words in a text that is folded and in lower case."""
-    found: list[Match] = []
-    for form, concept in owners.items():
-        # One fast scan a form: looking at every word of the text took five times as long.
-        at = text.find(form)
-        size = len(form)
-        whole = not is_cjk(form)
-        while at >= 0:
-            end = at + size
-            if not (whole and (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())):
-                found.append(Match(at, end, concept))
-            at = text.find(form, end)
-        if len(found) > _MAX_MATCHES:
-            break
-    found.sort()
-    return found
-
-
-def snippet(
-    text: str, owners: Mapping[str, int], rarities: Sequence[float], instead: str = ""
-) -> str:
-    """At most 300 characters of a text: whole sentences where they fit around the best match."""
-    text = text[:_MAX_TEXT]
-    if not text.strip():
-        return shortened(instead)
-    searched = folded(text).lower()
-    # Folding may change lengths (one sign for two letters): then words are sought as written.
-    matches = find(searched if len(searched) == len(text) else text, owners)
-    start, end = _densest(matches, rarities) if matches else (0, 1)
-    return _cut(text, start, end)
-
-
-def shortened(text: str) -> str:
-    """The beginning of a text, on one line."""
-    line = _BLANK.sub(" ", text).strip()
-    if len(line) <= MAX_SNIPPET:
-        return line
-    return line[: MAX_SNIPPET - len(_ELLIPSIS)].rsplit(" ", 1)[0] + _ELLIPSIS
-
-
-def _densest(matches: Sequence[Match], rarities: Sequence[float]) -> tuple[int, int]:
-    """The stretch that holds the most of what is rare."""
-    best, place = 0.0, (0, 1)
-    held = [0] * len(rarities)
-    score = 0.0
-    last = 0
-    for match in matches:
-        while last < len(matches) and matches[last].end - match.start <= _WIDE:
-            concept = matches[last].concept
-            score += rarities[concept] * (1.0 if not held[concept] else _AGAIN)
-            held[concept] += 1
-            last += 1
-        if score > best + 1e-9:
-            best, place = score, (match.start, matches[last - 1].end)
-        held[match.concept] -= 1
-        score -= rarities[match.concept] * (1.0 if not held[match.concept] else _AGAIN)
-    return place
-
-
-def _cut(text: str, start: int, end: int) -> str:
-    """Widen a stretch to sentences, then trim it to what may be shown."""
-    begin = _sentence_start(text, start)
-    if end - begin > MAX_SNIPPET:
-        begin = _word_start(text, max(begin, start - 40))
-    stop = _sentence_end(text, end, begin + MAX_SNIPPET)
-    shown = _BLANK.sub(" ", text[begin:stop]).strip(" |")
-    before = "… " if begin and not _ends_sentence(text, begin) else ""
-    after = _ELLIPSIS if stop < len(text) and not _ends_sentence(text, stop) else ""
-    room = MAX_SNIPPET - len(before) - len(after)
-    if len(shown) > room:
-        shown, after = shown[: room - 2], _ELLIPSIS
-        shown = shown.rsplit(" ", 1)[0] if " " in shown[room // 2 :] else shown
-    return before + shown.rstrip() + after
-
-
-def _sentence_start(text: str, at: int) -> int:
-    begin = max(0, at - MAX_SNIPPET)
-    ends = [match.end() for match in _END.finditer(text, begin, at)]
-    if ends:
-        return ends[-1]
-    return begin and _word_start(text, max(begin, at - 40))
-
-
-def _sentence_end(text: str, at: int, most: int) -> int:
-    """The end of the last sentence that still fits, or the last word."""
-    if most >= len(text):
-        return len(text)
-    stop = most
-    for match in _END.finditer(text, max(at - 1, 0), most):
-        stop = match.end()
-    return stop
-
-
-def _word_start(text: str, at: int) -> int:
-    space = text.find(" ", at, at + 40)
-    return space + 1 if space >= 0 else at
-
-
-def _ends_sentence(text: str, at: int) -> bool:
-    return bool(_END.match(text, at - 1)) or text[at - 1 : at] == "\n"

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from sage.search.analysis import Analyzer, is_message, is_pasted, without_noise
 from sage.search.query import parse
+from sage.terms.analysis import Analyzer, is_message, is_pasted, without_noise
 
 TRACE = """\
 2026-03-04T10:11:12.123Z ERROR worker

@@ -1,6 +1,6 @@
 import pytest
 
-from sage.search.spelling import RealWords, Spelling
+from sage.terms.spelling import RealWords, Spelling
 from sage.token_counter import BundledVocabulary
 
 ENGLISH = RealWords(BundledVocabulary())

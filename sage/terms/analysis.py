@@ -15,12 +15,6 @@ from typing import NamedTuple
 
 from sage.sanitize import normal_form
 
-with warnings.catch_warnings():
-    # 2.7.4 holds escapes in plain strings that newer Pythons warn about when they compile it.
-    warnings.simplefilter("ignore", SyntaxWarning)
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from whoosh.lang.snowball.english import EnglishStemmer
-
 MAX_TERM = 64
 """Longer words are cut; a query's are cut alike, so they still meet."""
 MAX_PARTS = 8
@@ -358,6 +352,12 @@ class Stemmer:
     """
 
     def __init__(self) -> None:
+        with warnings.catch_warnings():
+            # 2.7.4 holds escapes in plain strings that newer Pythons warn about.
+            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # Here and not above: whoever only takes a text apart need not wait for Whoosh.
+            from whoosh.lang.snowball.english import EnglishStemmer
         self._snowball = EnglishStemmer()
         self._known: dict[str, str] = {}
         self._lock = threading.Lock()

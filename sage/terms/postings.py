@@ -15,9 +15,9 @@ from itertools import accumulate, islice
 from operator import le
 from typing import NamedTuple
 
-from sage.search.analysis import JOIN, stem_of
-from sage.search.index_file import DAMAGED, MemoryPart, Part, UntrustedIndex
-from sage.search.spelling import Spelling
+from sage.terms.analysis import JOIN, stem_of
+from sage.terms.index_file import DAMAGED, MemoryPart, Part, UntrustedIndex
+from sage.terms.spelling import Spelling
 
 DOCUMENT_FIELDS = ("title", "aliases", "tags", "summary", "path")
 SECTION_FIELDS = ("headings", "body", "code")

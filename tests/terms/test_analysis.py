@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.search.analysis import (
+from sage.terms.analysis import (
     MAX_TERM,
     Analyzer,
     content_words,

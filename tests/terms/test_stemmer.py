@@ -2,7 +2,7 @@ import threading
 
 import pytest
 
-from sage.search.analysis import Stemmer
+from sage.terms.analysis import Stemmer
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 

@@ -9,8 +9,8 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sage.search.gathering import Pool, build
-from sage.search.postings import FIELDS, Leaf, PostingReader, Row, SegmentData, Stem
+from sage.terms.gathering import Pool, build
+from sage.terms.postings import FIELDS, Leaf, PostingReader, Row, SegmentData, Stem
 
 with warnings.catch_warnings():
     # 2.7.4 holds escapes in plain strings that newer Pythons warn about when they compile it.

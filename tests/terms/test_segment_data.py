@@ -3,10 +3,10 @@ from array import array
 
 import pytest
 
-from sage.search.analysis import stem_of
-from sage.search.gathering import Pool, build
-from sage.search.index_file import MemoryPart, UntrustedIndex
-from sage.search.postings import FIELDS, PARTS, SegmentData, SegmentTerm
+from sage.terms.analysis import stem_of
+from sage.terms.gathering import Pool, build
+from sage.terms.index_file import MemoryPart, UntrustedIndex
+from sage.terms.postings import FIELDS, PARTS, SegmentData, SegmentTerm
 
 
 def built() -> SegmentData:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.search.index_file import FilePart, IndexFile, MemoryPart, Part, UntrustedIndex
+from sage.terms.index_file import FilePart, IndexFile, MemoryPart, Part, UntrustedIndex
 
 BYTES = {"a": b"first", "b": bytes(range(256))}
 PARTS: dict[str, Part] = {name: MemoryPart(data) for name, data in BYTES.items()}
@@ -36,7 +36,7 @@ def test_it_is_written_by_the_piece(index_file: IndexFile, monkeypatch: pytest.M
         events.extend("written" for _ in pieces)
         return 0
 
-    monkeypatch.setattr("sage.search.index_file.write_file", write)
+    monkeypatch.setattr("sage.terms.index_file.write_file", write)
     index_file.write({}, {"a": Told(b"a"), "b": Told(b"b")})
     assert [*events[-5:]] == ["read", "written", "read", "written", "written"]
 
@@ -65,8 +65,8 @@ def read(index_file: IndexFile) -> tuple[object, dict[str, bytes]]:
 @pytest.fixture(params=["whole", "by the piece"])
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by the piece":
-        monkeypatch.setattr("sage.search.index_file.IN_MEMORY", 0)
-        monkeypatch.setattr("sage.search.index_file._CHUNK", 64)
+        monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
+        monkeypatch.setattr("sage.terms.index_file._CHUNK", 64)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -93,7 +93,7 @@ def test_a_cut_file_is_noticed(index_file: IndexFile, kept: int) -> None:
 def test_a_file_that_shrinks_while_it_is_open_is_noticed(
     index_file: IndexFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.search.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
     index_file.write({"made": 1}, PARTS)
     _, parts = index_file.read() or ({}, {})
     assert isinstance(parts["b"], FilePart)
