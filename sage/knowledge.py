@@ -87,6 +87,7 @@ class KnowledgeBase:
         self._clock = self._clocks.monotonic
         self._answers = AnswerCache(settings.cache.ttl_seconds, self._clock)
         self._index = LiveIndex(self.library, self.counter, self._vocabulary, backend)
+        self._last: tuple[tuple[Listing, ...], Snapshot] | None = None
         self._contexts = Lazy(self._open_contexts)
         self._language = Lazy(self._find_language)
         self._source_names = tuple(one.name for one in settings.served)
@@ -103,7 +104,7 @@ class KnowledgeBase:
 
     def warm(self, deadline: Deadline | None = None, progress: "Progress | None" = None) -> None:
         """Bring the search index up to date, so that the next search need not."""
-        self._index.current(deadline or no_deadline(), progress)
+        self._current(deadline or no_deadline(), progress)
 
     def narrowed(self, settings: Settings) -> "KnowledgeBase":
         """The same base with other settings: fewer layers, for somebody who may see no more."""
@@ -208,10 +209,8 @@ class KnowledgeBase:
 
         started = self._clock()
         deadline = deadline or no_deadline()
-        filters, sort = (
-            checked_filters(types, tags, status, self.source_name(source)),
-            checked_sort(sort),
-        )
+        filters = checked_filters(types, tags, status, self.source_name(source))
+        sort = checked_sort(sort)
         has_words = bool(query.strip())
         if not has_words and sort is None and not offset and not any(filters):
             raise InvalidInput(_NO_QUERY)
@@ -219,7 +218,7 @@ class KnowledgeBase:
         check_range("offset", offset, MAX_OFFSET, 0)
         check_range("max_tokens", max_tokens, MAX_ANSWER, MIN_ANSWER)
         options = SearchOptions(limit, offset, sort or RELEVANCE, self.layer_names(layer), filters)
-        listings, snapshot = self._index.current(deadline)
+        listings, snapshot = self._current(deadline)
 
         def ask() -> SearchAnswer:
             from sage.search.answering import compose
@@ -241,20 +240,18 @@ class KnowledgeBase:
 
     def snapshot(self, deadline: Deadline) -> "Snapshot":
         """The index as it is now, to be searched."""
-        return self._index.current(deadline)[1]
+        return self._current(deadline)[1]
 
     def topics_for(self, query: str, layer: str, limit: int) -> list[str]:
         """The topics of the results of a search, best first."""
         from sage.search.sections import SearchOptions
 
-        deadline = no_deadline()
         options = SearchOptions(limit, layers=self.layer_names(layer))
-        found = self.snapshot(deadline).search(query, options, deadline)
+        found = self.snapshot(no_deadline()).search(query, options, no_deadline())
         return [section.topic for section in found.sections]
 
     def overrides(self, listings: Sequence[Listing]) -> dict[str, tuple[str, ...]] | None:
-        """For the path of a page the sources that have one of its topic too; None when all pages
-        come from the repository."""
+        """By path the other sources that have a page of its topic; None with one source alone."""
         if not self.has_sources:
             return None
         return {one.path: one.overrides for one in files_of(listings) if one.overrides}
@@ -351,7 +348,7 @@ class KnowledgeBase:
             imports=imports_of(root, files) if files else (),
             own_language=self._language.get(),
         )
-        listings, snapshot = self._index.current(deadline)
+        listings, snapshot = self._current(deadline)
         pack: PackedContext = self._answers.remember(
             ("context", listings, snapshot.meaning, request),
             lambda: self._contexts.get().build_from(
@@ -367,7 +364,7 @@ class KnowledgeBase:
         from sage.context.repository import below_root, pages_of_file
 
         name = below_root(self.settings.root, file)
-        _, snapshot = self._index.current(deadline or no_deadline())
+        snapshot = self.snapshot(deadline or no_deadline())
         entries = snapshot.searcher.catalog.entries.values()
         return ScopeAnswer(file=name, pages=pages_of_file(entries, name))
 
@@ -399,6 +396,19 @@ class KnowledgeBase:
     def index(self) -> IndexInfo:
         """The state of the search index."""
         return self._index.info
+
+    def _current(
+        self, deadline: Deadline, progress: "Progress | None" = None
+    ) -> tuple[tuple[Listing, ...], "Snapshot"]:
+        """The files as they are now, and the index brought to them."""
+        listings = self.library.refresh(self.settings.layers, deadline)
+        known = self._last
+        if known is not None and known[0] == listings and known[1].stands:
+            return known
+        known = self._last = None  # what is over is freed before the next index is made
+        found = listings, self._index.brought_to(listings, deadline, progress)
+        self._last = found if found[1].stands else None
+        return found
 
     def _find_language(self) -> str:
         from sage.context.repository import repository_language

@@ -1,5 +1,5 @@
-"""The index of a knowledge base, opened by the first call that needs it and brought at every call
-to the files as they are then.
+"""The index of a knowledge base, opened by the first call that needs it and brought to the files as
+a call finds them.
 
 What searches is imported then as well: reading a page should not wait for the search library, which
 takes longer to import than a layer to load.
@@ -132,11 +132,13 @@ class LiveIndex:
         told = meaning_info(meaning.state, engine.state.sections) if meaning else None
         return {entry.path: entry for entry in engine.entries}, self.info, told
 
-    def current(
-        self, deadline: Deadline, progress: "Progress | None" = None
-    ) -> tuple[tuple[Listing, ...], "Snapshot"]:
-        """The files as they are now, and the index brought to them."""
-        listings = self._library.refresh(self._settings.layers, deadline)
+    def brought_to(
+        self,
+        listings: tuple[Listing, ...],
+        deadline: Deadline,
+        progress: "Progress | None" = None,
+    ) -> "Snapshot":
+        """The index brought to the files that are listed."""
         known, files = self._joined
         if known != listings:
             files = tuple(files_of(listings))
@@ -149,8 +151,7 @@ class LiveIndex:
                 progress(done, total)
 
         unseen = any(listing.unseen for listing in listings)
-        snapshot = self._engine.get().update(files, look_up, deadline, tell, unseen=unseen)
-        return listings, snapshot
+        return self._engine.get().update(files, look_up, deadline, tell, unseen=unseen)
 
     def close(self) -> None:
         """Keep what is worth keeping for the next start."""

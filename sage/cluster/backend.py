@@ -52,6 +52,8 @@ class ClusterSnapshot:
     scope: Scope
     behind: str = ""
     meaning: int = 0
+    stands: bool = False
+    """Another call looks whether the alias moved."""
     records: dict[Scope, dict[int, str]] = field(default_factory=dict)
     """What was fetched of pages: a context reads those that it ranked."""
 

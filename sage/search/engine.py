@@ -5,12 +5,11 @@ Ranking, queries and snippets have modules of their own. Thread-safe.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sage.deadline import Deadline
-from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
 from sage.search import index as kept_index
 from sage.search.catalog import DocumentEntry
@@ -18,8 +17,7 @@ from sage.search.fusion import Meaning
 from sage.search.index import Index
 from sage.search.indexing import CountTokens
 from sage.search.ranking import Ranker
-from sage.search.searcher import RankedSections, Searcher
-from sage.search.sections import Found, SearchOptions
+from sage.search.searcher import NOT_BUILT, IndexSnapshot, RankedSections, Searcher
 from sage.search.synonyms import with_team
 from sage.search.update import IndexUpdate, LookUp, Progress
 from sage.settings import Settings
@@ -31,7 +29,6 @@ from sage.values import OWN
 
 __all__ = ["IndexSnapshot", "IndexState", "LookUp", "Progress", "RankedSections", "SearchEngine"]
 
-NOT_BUILT = "the index is still being built"
 BEHIND = "some documents changed and could not be indexed in time"
 UNSEEN = "some documents could not be looked at just now"
 BEING_WRITTEN = "some documents are being written: an earlier version of them was searched"
@@ -65,55 +62,6 @@ class IndexState:
     """Why it was built again or is not kept; empty when all is well."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSnapshot:
-    """The index as one update left it, to be searched by the caller of that update."""
-
-    searcher: Searcher
-    current: Mapping[str, Stamp] | None = None
-    """The files as the caller knows them, when the index could not be brought to them."""
-    behind: str = ""
-    """How the index differs from the files; empty when it does not."""
-    distrust: Callable[[UntrustedIndex], None] = lambda _: None
-    """Told when the index turns out to be damaged while it is searched."""
-    meaning: int = 0
-    """Another number whenever meaning may answer otherwise."""
-
-    def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
-        """The best documents for a query, none of them outdated; any text is a query."""
-        if self.behind == NOT_BUILT:
-            return Found([], 0, "no", note=NOT_BUILT, complete=False)
-        try:
-            found = self.searcher.search(text, options, deadline, self.current)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return Found([], 0, "no", note=NOT_BUILT, complete=False)
-        if not self.behind:
-            return found
-        note = "; ".join(filter(None, (found.note, self.behind)))
-        return replace(found, note=note, complete=False)
-
-    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
-        """The best sections of all documents for a free text."""
-        try:
-            return self.searcher.rank_sections(text, limit=limit, deadline=deadline)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return RankedSections([], is_about_it=False)
-
-    def page(self, path: str, deadline: Deadline) -> Page | None:
-        """A page as it was indexed; None when it is there no longer, or no longer as it was."""
-        del deadline
-        entry = self.searcher.catalog.entries.get(path)
-        if entry is None or (self.current is not None and self.current.get(path) != entry.stamp):
-            return None
-        try:
-            return self.searcher.documents.page(path)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return None
-
-
 class SearchEngine:
     """The index of one knowledge base."""
 
@@ -143,6 +91,8 @@ class SearchEngine:
         self._index: Index | None = None
         self._searcher: Searcher | None = None
         self._vocabulary: Vocabulary | None = None
+        self._handing_out = threading.Lock()
+        self._last: IndexSnapshot | None = None
         self._files: Sequence[SourceFile] | None = None
         self._nothing: dict[str, Stamp] = {}
         self._retried: set[str] = set()
@@ -191,13 +141,13 @@ class SearchEngine:
         if self._meaning is not None:
             self._meaning.make_way()
         if self._is_current(files):
-            return self._snapshot(files, UNSEEN if unseen else "")
+            return self._standing(files, unseen)
         if not self._acquire(deadline.part(_BUILD_SHARE)):
             return self._snapshot(files, BEHIND)
         try:
             if not self._is_current(files):
                 self._bring_to(files, look_up, deadline.part(_BUILD_SHARE), progress, unseen)
-            return self._snapshot(files, UNSEEN if unseen else "")
+            return self._standing(files, unseen)
         finally:
             self._changing.release()
 
@@ -217,6 +167,22 @@ class SearchEngine:
                 self._changing.release()
         if self._writer is not None:
             self._writer.join(_CLOSE_SECONDS)
+
+    def _standing(self, files: Sequence[SourceFile], unseen: bool) -> IndexSnapshot:
+        """What can be searched now, for every call that sees these files if that is known."""
+        with self._handing_out:
+            snapshot = self._snapshot(files, UNSEEN if unseen else "")
+            # Vectors come while nothing else changes: each call asks how many there are.
+            if not snapshot.behind and self._meaning is None:
+                snapshot.stands = self._is_current(files)
+                self._last = snapshot
+        return snapshot
+
+    def _take_back(self) -> None:
+        """The last snapshot is right for nobody who has not got it yet."""
+        with self._handing_out:
+            if self._last is not None:
+                self._last.stands, self._last = False, None
 
     def _snapshot(self, files: Sequence[SourceFile], behind: str) -> IndexSnapshot:
         """What can be searched now; with `behind`, only what still is as it was indexed."""
@@ -249,6 +215,7 @@ class SearchEngine:
     def _distrust(self, error: UntrustedIndex) -> None:
         """Build the index again with the next update."""
         self._doubt = str(error)
+        self._take_back()
 
     def _bring_to(
         self,
@@ -319,6 +286,7 @@ class SearchEngine:
     def _serve(self, index: Index) -> None:
         searcher = self._searcher_of(index)
         self._index, self._searcher = index, searcher
+        self._take_back()
         self._searchable.set()
         if self._meaning is not None:
             self._meaning.follow(searcher.catalog, searcher.documents.read)

@@ -34,6 +34,10 @@ class Snapshot(Protocol):
     def meaning(self) -> int:
         """Another number whenever meaning may answer otherwise; 0 without any."""
 
+    @property
+    def stands(self) -> bool:
+        """Whether it is right for every later call that sees the same files."""
+
     def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
         """The best documents for a query."""
 

@@ -4,17 +4,19 @@ Which documents a query allows is the document filter's, which of them are best 
 much of them an answer shows the answering's.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
 from sage.deadline import Deadline
+from sage.documents.document import Page
 from sage.documents.files import Stamp
 from sage.search import query
 from sage.search.document_filter import Allows, DocumentFilter, stand_together
 from sage.search.fusion import Fused, Meaning, fuse
 from sage.search.index_reader import IndexReader, Wanted
+from sage.search.lists import DocumentLists
 from sage.search.query import (
     JOINED,
     MAX_TERMS,
@@ -39,15 +41,16 @@ from sage.search.scoring import (
 from sage.search.sections import (
     Found,
     FoundSections,
-    Highlights,
     IndexedDocuments,
     SearchOptions,
     highlights_of,
 )
 from sage.terms.analysis import Analyzer, language_of, marks_of, terms_of
+from sage.terms.index_file import UntrustedIndex
 from sage.terms.spelling import RealWords
 from sage.values import RELEVANCE
 
+NOT_BUILT = "the index is still being built"
 NO_DOCUMENTS = "no document is indexed"
 NO_WORDS = "the query holds no word to search for"
 _MOST_RANKED = 1_000
@@ -130,6 +133,7 @@ class Searcher:
         self._filter = DocumentFilter(ranker, self._interpreter)
         self.documents = IndexedDocuments(ranker.catalog, reader)
         self._found = FoundSections(ranker.catalog, self.documents)
+        self._lists = DocumentLists(ranker, self.documents, self._found)
 
     def search(
         self,
@@ -148,7 +152,7 @@ class Searcher:
             asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
         is_list = not text.strip() or any(asked.query.filters) or any(options.filters)
         if is_list and not asked.concepts and not asked.missing:
-            return self._listed(asked, options)
+            return self._lists.all_allowed(asked.allowed, asked.notes, options)
         fused = self.fused(text, asked, min(options.end, _MOST_RANKED) + SPARE, deadline)
         ranking = fused.ranking
         alone = {slot for slot, part in fused.parts.items() if part.is_alone}
@@ -163,8 +167,10 @@ class Searcher:
             offset=options.offset,
         )
         if options.sort != RELEVANCE:
-            return self._sorted(found, asked, options, deadline)
-        highlights = self._highlights(asked)
+            return self._lists.all_matching(
+                found, asked.concepts, asked.allowed, asked.possible, options, deadline
+            )
+        highlights = highlights_of(self.ranker.matches, asked.concepts)
         sections = self._found.best(
             ranking.best, highlights, asked.possible, options.end + 1, alone
         )
@@ -343,57 +349,6 @@ class Searcher:
             and (allowed is None or allowed(slot))
         )
 
-    def _listed(self, asked: InterpretedQuery, options: SearchOptions) -> Found:
-        """All documents that pass the filters, when there is nothing else to rank by."""
-        slots = [
-            slot
-            for slot in range(len(self.catalog.slots))
-            if asked.allowed is None or asked.allowed(slot)
-        ]
-        self._found.sort(slots, options.sort)
-        nothing = Highlights({}, ())
-        self.documents.fetch(slots[options.offset : options.end])
-        sections = [
-            self._found.one(
-                slot, 0 if self.catalog.slots[slot].indexed_sections else -1, 1.0, nothing
-            )
-            for slot in slots[options.offset : options.end]
-        ]
-        return Found(
-            sections,
-            len(slots),
-            "yes" if slots else "no",
-            note="; ".join(asked.notes),
-            paged=True,
-            offset=options.offset,
-            more=len(slots) > options.end,
-        )
-
-    def _sorted(
-        self, found: Found, asked: InterpretedQuery, options: SearchOptions, deadline: Deadline
-    ) -> Found:
-        """Every document that matches, by date or path, each by its best section."""
-        slots = list(self.ranker.matching(asked.concepts, asked.allowed))
-        self._found.sort(slots, options.sort)
-        wanted = {slot: place for place, slot in enumerate(slots[options.offset : options.end])}
-        asked = replace(asked, allowed=wanted.__contains__)
-        best = sorted(
-            self._rank(asked, len(wanted), deadline).best, key=lambda one: wanted[one.slot]
-        )
-        highlights = self._highlights(asked)
-        self.documents.fetch(one.slot for one in best)
-        sections = [
-            self._found.one(
-                one.slot, one.section, shown_score(one.strength, asked.possible), highlights
-            )
-            for one in best
-        ]
-        return replace(found, sections=sections, more=len(slots) > options.end)
-
-    def _highlights(self, asked: InterpretedQuery) -> Highlights:
-        rarities = [self.ranker.matches(concept).rarity for concept in asked.concepts]
-        return highlights_of(asked.concepts, rarities)
-
     def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
         if not self.ranker.catalog.slots:
@@ -418,3 +373,55 @@ class Searcher:
             found = sum(self.ranker.frequency(mark) > 0 for mark in marks_of(language))
             self._written_in[language] = found >= _LEAST_MARKS
         return "" if self._written_in.get(language, True) else language
+
+
+@dataclass(slots=True)
+class IndexSnapshot:
+    """The index as one update left it, to be searched by the caller of that update."""
+
+    searcher: Searcher
+    current: Mapping[str, Stamp] | None = None
+    """The files as the caller knows them, when the index could not be brought to them."""
+    behind: str = ""
+    """How the index differs from the files; empty when it does not."""
+    distrust: Callable[[UntrustedIndex], None] = lambda _: None
+    """Told when the index turns out to be damaged while it is searched."""
+    meaning: int = 0
+    """Another number whenever meaning may answer otherwise."""
+    stands: bool = False
+    """Whether it is right for every call that sees the same files. Taken back by whoever made it
+    when anything else makes it wrong."""
+
+    def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
+        """The best documents for a query, none of them outdated; any text is a query."""
+        if self.behind == NOT_BUILT:
+            return Found([], 0, "no", note=NOT_BUILT, complete=False)
+        try:
+            found = self.searcher.search(text, options, deadline, self.current)
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return Found([], 0, "no", note=NOT_BUILT, complete=False)
+        if not self.behind:
+            return found
+        note = "; ".join(filter(None, (found.note, self.behind)))
+        return replace(found, note=note, complete=False)
+
+    def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
+        """The best sections of all documents for a free text."""
+        try:
+            return self.searcher.rank_sections(text, limit=limit, deadline=deadline)
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return RankedSections([], is_about_it=False)
+
+    def page(self, path: str, deadline: Deadline) -> Page | None:
+        """A page as it was indexed; None when it is there no longer, or no longer as it was."""
+        del deadline
+        entry = self.searcher.catalog.entries.get(path)
+        if entry is None or (self.current is not None and self.current.get(path) != entry.stamp):
+            return None
+        try:
+            return self.searcher.documents.page(path)
+        except UntrustedIndex as error:
+            self.distrust(error)
+            return None

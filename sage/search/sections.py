@@ -18,10 +18,10 @@ from sage.sanitize import clean
 from sage.search.catalog import Catalog, DocumentEntry
 from sage.search.index_reader import IndexReader
 from sage.search.query import NO_FILTERS, Concept, Filters
-from sage.search.scoring import Ranked, Verdict, shown_score
+from sage.search.scoring import Held, Ranked, Verdict, shown_score
 from sage.terms.analysis import JOIN
 from sage.terms.index_file import DAMAGED, UntrustedIndex
-from sage.values import DATE, RELEVANCE
+from sage.values import RELEVANCE
 
 MAX_RECORD = 1 << 26
 """Bytes that one document may take when it is unpacked."""
@@ -356,13 +356,6 @@ class FoundSections:
         entry = self._catalog.slots[slot]
         return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
 
-    def sort(self, slots: list[int], order: str) -> None:
-        """By path, and by date with the newest first."""
-        entries = self._catalog.slots
-        slots.sort(key=lambda slot: entries[slot].path)
-        if order == DATE:
-            slots.sort(key=lambda slot: entries[slot].updated, reverse=True)
-
     def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranked documents, each page that was replaced behind the one that replaces it."""
         order = list(ranked)
@@ -375,10 +368,11 @@ class FoundSections:
         return order
 
 
-def highlights_of(concepts: Sequence[Concept], rarities: Sequence[float]) -> Highlights:
+def highlights_of(matches: Callable[[Concept], Held], concepts: Sequence[Concept]) -> Highlights:
     """What sections are looked through for."""
     return Highlights(
-        owners_of([[form for form, _ in concept.forms] for concept in concepts]), rarities
+        owners_of([[form for form, _ in concept.forms] for concept in concepts]),
+        [matches(concept).rarity for concept in concepts],
     )
 
 

@@ -13,9 +13,9 @@ from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.search import index as kept_index
 from sage.search.answering import sentences
-from sage.search.engine import NOT_BUILT
+from sage.search.searcher import NOT_BUILT
 from sage.search.sections import SearchOptions
-from sage.terms.index_file import FilePart, IndexFile
+from sage.terms.index_file import FilePart, IndexFile, UntrustedIndex
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -133,6 +133,29 @@ def test_a_kept_file_that_breaks_while_it_is_served_is_built_again(
     assert not snapshot.rank_sections("fixture", limit=3, deadline=Deadline()).sections
     assert again.paths("fixture") == ["practices/testing.md"]
     assert again.engine.state.message == "built again: the index file is damaged"
+
+
+def test_a_snapshot_stands_until_the_index_changes(indexed: IndexedBase, base: Base) -> None:
+    first = indexed.update()
+    assert first.stands
+    base.write({"core/new.md": "# New\n\nA zebra.\n"})
+    second = indexed.update()
+    assert second.stands
+    assert not first.stands
+
+
+def test_a_snapshot_that_turns_out_to_be_damaged_does_not_stand(indexed: IndexedBase) -> None:
+    snapshot = indexed.update()
+    snapshot.distrust(UntrustedIndex("damaged"))
+    assert not snapshot.stands
+    assert indexed.update().stands
+
+
+def test_a_snapshot_that_is_behind_does_not_stand(indexed: IndexedBase) -> None:
+    files = indexed.files()
+    snapshot = indexed.engine.update(files[1:], indexed.look_up, Deadline(), unseen=True)
+    assert snapshot.behind
+    assert not snapshot.stands
 
 
 def test_a_kept_file_that_breaks_before_it_is_merged_is_built_again(
