@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.memory import WORDS, write_base
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests.httpkit import NEW, Client, Process, wait_until_ready
 
 OTHERS = 9

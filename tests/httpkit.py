@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sage.http.auth import Access
-from sage.http.options import HttpOptions
+from sage.access.auth import Access
+from sage.access.options import HttpOptions
 from sage.http.run import TeamServer, addresses_of, bound_sockets, serve_sockets
 from sage.http.tracing import Tracing
 from sage.knowledge import KnowledgeBase, open_knowledge

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from sage.access.limits import Limits
+from sage.access.options import PROBES
 from sage.cli.main import app
-from sage.http.limits import Limits
-from sage.http.options import PROBES
 
 FOLDER = Path(__file__).parent.parent / "docs" / "deploy"
 FILES = sorted(path for path in FOLDER.iterdir() if path.is_file())

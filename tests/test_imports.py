@@ -37,6 +37,7 @@ ROWS = [
     "care",
     "page",
     "server",
+    "access",
     "http",
     "install",
     "cli",
@@ -47,7 +48,7 @@ MOST_LINES = 430
 HOMES = {
     "cachetools": "cache",
     "anyio": "http.mcp_endpoint server.mcp_server server.stdio_transport server.async_knowledge",
-    "fastmcp": "server.mcp_server http.auth",
+    "fastmcp": "server.mcp_server access.auth",
     "h11": "http.connections",
     "jinja2": "page.templating",
     "markupsafe": "page.templating page.highlighting page.reading_view",

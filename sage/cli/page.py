@@ -27,7 +27,7 @@ def page(
 ) -> None:
     """Look at the knowledge base in a browser, on this machine only."""
     settings = settings_at(root, log_level=wanted_log_level())
-    from sage.http.options import HttpOptions
+    from sage.access.options import HttpOptions
     from sage.http.run import serve_http
 
     key = secrets.token_urlsafe(_KEY_BYTES)

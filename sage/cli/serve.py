@@ -18,7 +18,7 @@ from sage.paths import find_token_file
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sage.http.options import JwtOptions
+    from sage.access.options import JwtOptions
     from sage.knowledge import KnowledgeBase
     from sage.settings import Settings
 
@@ -152,8 +152,8 @@ def serve(
 
         settings = rootless_settings({"log_level": level})
     if http:
-        from sage.http.limits import Limits
-        from sage.http.options import HttpOptions
+        from sage.access.limits import Limits
+        from sage.access.options import HttpOptions
         from sage.http.run import serve_http
         from sage.knowledge import open_knowledge
 
@@ -205,7 +205,7 @@ def _opener(
 def _jwt(
     issuer: str, audience: str, jwks: str, public_key: Path | None, algorithm: str, claim: str
 ) -> "JwtOptions | None":
-    from sage.http.options import JwtOptions
+    from sage.access.options import JwtOptions
 
     if not (issuer or audience or jwks or public_key):
         return None

@@ -13,8 +13,8 @@ from sage.errors import ConfigError, InvalidInput, counted
 from sage.paths import find_token_file
 
 if TYPE_CHECKING:
+    from sage.access.token_file import BearerToken, TokenFile
     from sage.care.usage import UsageSummary
-    from sage.http.token_file import BearerToken, TokenFile
 
 _DURATION = re.compile(r"([0-9]{1,5})([mhdw])")
 _UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -190,7 +190,7 @@ def _hand_over(value: str, name: str, as_json: bool) -> None:
 
 
 def _described(token: "BearerToken", now: float) -> dict[str, object]:
-    from sage.http.token_file import moment
+    from sage.access.token_file import moment
 
     return {
         "name": token.name,
@@ -244,6 +244,6 @@ def parse_duration(text: str | None) -> int | None:
 
 
 def _tokens(given: Path | None) -> "TokenFile":
-    from sage.http.token_file import TokenFile
+    from sage.access.token_file import TokenFile
 
     return TokenFile(given or find_token_file())

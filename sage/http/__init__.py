@@ -1,13 +1,8 @@
-"""Who may ask over the network, how much, and how fast?
+"""How does a team's server answer everybody, each in turn?
 
-In come HTTP requests; out come the same answers as over stdio, after the host, the token, its
-layers and its share have been checked, with health, metrics and logs beside them.
+In come HTTP requests; out come the same answers as over stdio, after access has been checked, with
+health, metrics and logs beside them.
 """
 
 # The modules that other folders may import; the rest is this folder's own.
-__all__ = [
-    "limits",
-    "options",
-    "run",
-    "token_file",
-]
+__all__ = ["run"]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sage.cache import owner as cache_owner
-from sage.errors import ConfigError
-from sage.http.auth import ANYBODY, Access
-from sage.http.call_runner import GONE, PAGE, CallRunner, McpCall
-from sage.http.errors import (
+from sage.access.auth import ANYBODY, Access
+from sage.access.hosts import is_loopback
+from sage.access.limits import HeldBytes, Limits, RateLimit, caller_of, read_body
+from sage.access.options import HttpOptions
+from sage.access.refusals import (
     Refused,
     busy,
     closing,
@@ -31,11 +31,13 @@ from sage.http.errors import (
     wrong_method,
     wrong_origin,
 )
+from sage.access.token_file import Grant, TokenScope
+from sage.cache import owner as cache_owner
+from sage.errors import ConfigError
+from sage.http.call_runner import GONE, PAGE, CallRunner, McpCall
 from sage.http.health import Health
-from sage.http.hosts import is_loopback
 from sage.http.json_logs import request_id
 from sage.http.layer_servers import LayerServers, mcp_opener
-from sage.http.limits import HeldBytes, Limits, RateLimit, caller_of, read_body
 from sage.http.mcp_endpoint import Message, peek
 from sage.http.metrics import (
     CONTENT_TYPE,
@@ -45,10 +47,8 @@ from sage.http.metrics import (
     process_families,
     rendered,
 )
-from sage.http.options import HttpOptions
 from sage.http.page_sessions import PageSessions
 from sage.http.request import HttpRequest, OpenRequests
-from sage.http.token_file import Grant, TokenScope
 from sage.http.tracing import Tracing
 from sage.http.usage_log import UsageLog
 from sage.http.workers import Siblings

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope
 
+from sage.access.limits import HeldBytes, Holding, Limits, oversized_answer
+from sage.access.refusals import closing
 from sage.deadline import arrived
 from sage.http import mcp_endpoint
-from sage.http.errors import closing
 from sage.http.fair_queue import FairQueue, Shares
-from sage.http.limits import HeldBytes, Holding, Limits, oversized_answer
 from sage.http.metrics import gauge
 from sage.http.request import HttpRequest
 from sage.server.async_knowledge import charge

@@ -16,8 +16,8 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sage.http.hosts import is_loopback
-from sage.http.limits import HEAR_OUT_BYTES, HEAR_OUT_SECONDS, Limits
+from sage.access.hosts import is_loopback
+from sage.access.limits import HEAR_OUT_BYTES, HEAR_OUT_SECONDS, Limits
 from sage.http.request import CONNECTION
 
 logger = logging.getLogger("sage.http")

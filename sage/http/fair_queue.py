@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
 
-from sage.http.errors import busy
+from sage.access.refusals import busy
 
 # Who asked within this time counts as somebody to share with.
 ACTIVE_SECONDS = 5.0

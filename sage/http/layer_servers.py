@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.types import ASGIApp
 
+from sage.access.refusals import out_of_scope
+from sage.access.token_file import TokenScope
 from sage.context.recipes import recipes_for_layers
-from sage.http.errors import out_of_scope
 from sage.http.mcp_endpoint import CallTool, mcp_app, tool_result
 from sage.http.metrics import UNKNOWN, Observation, Observer, observed_by, observed_call
-from sage.http.token_file import TokenScope
 from sage.knowledge import KnowledgeBase
 from sage.server.async_knowledge import AsyncKnowledge, error_line
 

@@ -13,12 +13,12 @@ from urllib.parse import parse_qs, quote
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sage.access.auth import ANYBODY, Access
+from sage.access.refusals import wrong_method
+from sage.access.token_file import Grant
 from sage.care.usage import read_usage, summarise
-from sage.http.auth import ANYBODY, Access
-from sage.http.errors import wrong_method
 from sage.http.page_sessions import MAX_TOKEN_BYTES, PageSessions
 from sage.http.request import HttpRequest
-from sage.http.token_file import Grant
 from sage.knowledge import KnowledgeBase
 from sage.page.site import PageRequest, PageResponse, Site, Templates, message_page, sign_in_page
 from sage.server.async_knowledge import charge

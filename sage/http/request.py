@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from starlette.datastructures import Headers
 from starlette.types import Message, Scope, Send
 
-from sage.http.errors import Refused, bad_token
-from sage.http.hosts import parse_authority
+from sage.access.hosts import parse_authority
+from sage.access.refusals import Refused, bad_token
+from sage.access.token_file import Grant
 from sage.http.json_logs import request_id_from
-from sage.http.token_file import Grant
 
 # An answer goes out in parts of this size, so that no more of it lies in buffers than one part
 # while a slow client fetches the rest.

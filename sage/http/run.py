@@ -19,12 +19,12 @@ from typing import NoReturn
 import uvicorn
 
 from sage import __version__
+from sage.access.auth import Access
+from sage.access.options import HttpOptions
 from sage.errors import ConfigError
 from sage.http.app import TeamApp, running_app
-from sage.http.auth import Access
 from sage.http.connections import MAX_HEAD_BYTES, bounded_protocol, sweep
 from sage.http.json_logs import configure_json_logging
-from sage.http.options import HttpOptions
 from sage.http.tracing import Tracing, tracing_from
 from sage.http.workers import SharedMemory, Siblings, Supervisor, divided
 from sage.knowledge import KnowledgeBase, open_knowledge

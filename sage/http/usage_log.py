@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sage.access.token_file import moment
 from sage.care.usage import SEARCH, older_log
 from sage.documents.source_lines import commented_paths, heading_sources
 from sage.http.metrics import OK, RESOURCE, Observation
-from sage.http.token_file import moment
 
 logger = logging.getLogger("sage.usage")
 

@@ -21,8 +21,8 @@ from dataclasses import replace
 from types import FrameType
 from typing import NoReturn
 
+from sage.access.limits import Limits, SharedBuckets
 from sage.errors import ConfigError
-from sage.http.limits import Limits, SharedBuckets
 from sage.http.metrics import added_up
 from sage.http.page_sessions import SharedSessions
 

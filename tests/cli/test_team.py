@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from sage.access.token_file import Grant, TokenFile
 from sage.cli.main import app
 from sage.cli.team import parse_duration
 from sage.errors import ConfigError, InvalidInput, NotFound
 from sage.http.metrics import OK, Observation
-from sage.http.token_file import Grant, TokenFile
 from sage.http.usage_log import UsageLog
 from tests.httpkit import write_base
 

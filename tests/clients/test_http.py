@@ -9,7 +9,7 @@ import mcp
 import pytest
 from fastmcp.client.transports import StreamableHttpTransport
 
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests import httpkit, processes
 from tests.clients.test_python import converse
 from tests.processes import PATIENCE_SECONDS

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pytest
 
+from sage.access.token_file import TokenFile
 from sage.answers import ReplicaInfo
 from sage.cluster import conformance
 from sage.cluster.conformance import PAGES, Pages
@@ -22,7 +23,6 @@ from sage.cluster.lock import PublishLock
 from sage.cluster.publish import Publisher, PublishOptions
 from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded, Unavailable
-from sage.http.token_file import TokenFile
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
 from tests import httpkit

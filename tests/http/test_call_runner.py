@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from sage.access.limits import Limits
+from sage.access.refusals import busy
 from sage.http.call_runner import REQUEST_SECONDS, CallRunner
-from sage.http.errors import busy
 from sage.http.fair_queue import SAVED_SECONDS
-from sage.http.limits import Limits
 from tests.conftest import Clock
 from tests.httpkit import serving, write_base
 from tests.processes import PATIENCE_SECONDS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sage.http.errors import Refused
+from sage.access.refusals import Refused
 from sage.http.fair_queue import ACTIVE_SECONDS, OWED_SECONDS, FairQueue, Shares
 from tests.conftest import Clock
 from tests.processes import PATIENCE_SECONDS

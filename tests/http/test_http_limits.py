@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from sage.access.limits import HEAR_OUT_BYTES, Limits
+from sage.access.token_file import TokenFile
 from sage.deadline import Deadline
 from sage.http.connections import MAX_PARTS, BoundedProtocol
-from sage.http.limits import HEAR_OUT_BYTES, Limits
 from sage.http.run import ACCEPTED_AT_ONCE
-from sage.http.token_file import TokenFile
 from sage.knowledge import KnowledgeBase
 from sage.settings import Settings
 from tests.httpkit import NEW, Client, Reply, read_reply, serving, write_base

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests.httpkit import Client, Reply, serving, write_base
 
 GUIDE = Path(__file__).parents[2] / "docs" / "deployment.md"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests.http.test_run import timeless
 from tests.httpkit import Client, Process, wait_until_ready, write_base
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from sage.access.options import JwtOptions
+from sage.access.token_file import TokenFile
 from sage.errors import ConfigError
-from sage.http.options import JwtOptions
-from sage.http.token_file import TokenFile
 from tests.http.test_run import timeless
 from tests.httpkit import NEW, OLD, Client, Reply, serving, write_base
 

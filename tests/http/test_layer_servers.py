@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from sage.access.refusals import Refused
+from sage.access.token_file import TokenScope
 from sage.check.run import check_knowledge
-from sage.http.errors import Refused
 from sage.http.layer_servers import MAX_OPEN, LayerServers
-from sage.http.token_file import TokenScope
 from sage.knowledge import KnowledgeBase, open_knowledge
 from tests.conftest import Base
 from tests.processes import PATIENCE_SECONDS

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 import pytest
 
+from sage.access.token_file import TokenFile
 from sage.http.page_endpoint import page_app
-from sage.http.token_file import TokenFile
 from sage.page.site import PageRequest, PageResponse, Site
 from tests.httpkit import Client, Reply, serving, write_base
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests.httpkit import NEW, Client, serving
 
 # By source, layer and page, the word that only this page holds.

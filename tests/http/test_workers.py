@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sage.http.limits import Limits
+from sage.access.limits import Limits
+from sage.access.token_file import TokenFile
 from sage.http.metrics import CounterMetric, Histogram, added_up, gauge, rendered
-from sage.http.token_file import TokenFile
 from sage.http.workers import SharedMemory, Siblings, divided
 from tests.httpkit import Client, Process, wait_until_ready, write_base
 

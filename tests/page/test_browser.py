@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from sage.http.token_file import TokenFile
+from sage.access.token_file import TokenFile
 from tests.clients.test_node import npm_install
 from tests.httpkit import serving
 from tests.processes import clean_environment, give_up

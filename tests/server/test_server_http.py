@@ -8,8 +8,8 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StreamableHttpTransport
 
-from sage.http.auth import Access
-from sage.http.options import HttpOptions
+from sage.access.auth import Access
+from sage.access.options import HttpOptions
 from sage.http.run import TeamServer, addresses_of, bound_sockets, serve_sockets
 from sage.http.tracing import Tracing
 from sage.knowledge import KnowledgeBase

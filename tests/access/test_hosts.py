@@ -2,8 +2,8 @@
 
 import pytest
 
+from sage.access.hosts import Authority, HostRules, is_loopback, parse_authority, parse_origin
 from sage.errors import ConfigError
-from sage.http.hosts import Authority, HostRules, is_loopback, parse_authority, parse_origin
 
 HERE = "127.0.0.1"
 OPEN = HostRules()

@@ -7,7 +7,7 @@ must not be able to open the server to others.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sage.http.limits import Limits
+from sage.access.limits import Limits
 
 PROBES = ("/healthz", "/readyz", "/metrics")
 LAYERS_CLAIM = "sage_layers"

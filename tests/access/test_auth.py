@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.errors import ConfigError
-from sage.http.auth import (
+from sage.access.auth import (
     ANYBODY,
     Access,
     Authenticator,
@@ -16,9 +15,10 @@ from sage.http.auth import (
     bearer,
     jwt_claims,
 )
-from sage.http.errors import Refused
-from sage.http.options import HttpOptions, JwtOptions
-from sage.http.token_file import Grant, TokenFile
+from sage.access.options import HttpOptions, JwtOptions
+from sage.access.refusals import Refused
+from sage.access.token_file import Grant, TokenFile
+from sage.errors import ConfigError
 from tests.conftest import Base, Clock
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.errors import ConfigError, InvalidInput, NotFound
-from sage.http.token_file import (
+from sage.access.token_file import (
     TORN_SECONDS,
     Grant,
     TokenFile,
@@ -19,6 +18,7 @@ from sage.http.token_file import (
     stamp_of,
     write_private,
 )
+from sage.errors import ConfigError, InvalidInput, NotFound
 from tests.conftest import Clock
 from tests.processes import PATIENCE_SECONDS
 
@@ -269,7 +269,7 @@ def test_changes_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Mo
 def test_where_files_cannot_be_locked_the_folder_is_made_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sage.http.token_file.find_spec", lambda _: None)
+    monkeypatch.setattr("sage.access.token_file.find_spec", lambda _: None)
     with locked(tmp_path / "sage" / "tokens.json"):
         assert (tmp_path / "sage").is_dir()
 

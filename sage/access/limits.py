@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
-from sage.http.errors import too_large, too_slow
+from sage.access.refusals import too_large, too_slow
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from sage.http.errors import Refused
-from sage.http.limits import (
+from sage.access.limits import (
     MAX_CALLERS,
     STALE_SECONDS,
     HeldBytes,
@@ -24,6 +23,7 @@ from sage.http.limits import (
     oversized_answer,
     read_body,
 )
+from sage.access.refusals import Refused
 from tests.conftest import Clock
 
 SMALL = Limits(body_bytes=10, held_bytes=25)

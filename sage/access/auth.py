@@ -10,11 +10,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sage.access.hosts import HostRules, is_loopback
+from sage.access.options import LAYERS_CLAIM, PROBES, SOURCES_CLAIM, HttpOptions, JwtOptions
+from sage.access.refusals import bad_credentials, bad_token, no_token, out_of_scope, through_proxy
+from sage.access.token_file import Grant, TokenFile
 from sage.errors import ConfigError
-from sage.http.errors import bad_credentials, bad_token, no_token, out_of_scope, through_proxy
-from sage.http.hosts import HostRules, is_loopback
-from sage.http.options import LAYERS_CLAIM, PROBES, SOURCES_CLAIM, HttpOptions, JwtOptions
-from sage.http.token_file import Grant, TokenFile
 from sage.settings import Settings
 from sage.values import ALL_LAYERS
 
