@@ -21,20 +21,18 @@ from sage.paths import (
     located,
     repository_config,
 )
-from sage.setting_values import (
-    check_groups,
-    environment_values,
-    file_values,
-    flag_sources,
-    flag_values,
-)
 from sage.settings_schema import (
     Setting,
     TextLists,
     Tree,
     assembled,
+    check_groups,
     declare,
     declared_in,
+    environment_values,
+    file_values,
+    flag_sources,
+    flag_values,
 )
 from sage.sources import (
     NamedSource,
