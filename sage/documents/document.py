@@ -11,10 +11,9 @@ from typing import NamedTuple
 from sage.documents.front_matter import FrontMatter, split_front_matter
 from sage.documents.markdown import Block, parse_blocks, plain_text
 from sage.documents.places import topic_of
-from sage.documents.plain_text import line_starts
+from sage.documents.plain_text import line_starts, without_site_marks
 from sage.documents.problems import Problem
 from sage.documents.scopes import folder_scope
-from sage.documents.site_markup import without_site_marks
 from sage.values import OWN
 
 MAX_SUMMARY = 200

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sage.documents.document import Page
-from sage.documents.plain_text import section_prose
-from sage.documents.site_markup import as_shown
+from sage.documents.plain_text import as_shown, section_prose
 from sage.documents.slices import mark_above, status_notice
 from sage.sanitize import clean
 from sage.search.analysis import JOIN, folded, is_cjk
