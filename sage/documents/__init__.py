@@ -21,7 +21,6 @@ __all__ = [
     "problems",
     "scopes",
     "slices",
-    "source_lines",
     "source_roots",
     "titles",
     "topics",

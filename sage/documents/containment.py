@@ -10,9 +10,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from sage.paths import KNOWLEDGE_DIR
-
-MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # A FIFO opened without O_NONBLOCK waits for a writer for ever.

@@ -133,11 +133,6 @@ def reading_order(path: str, is_index: bool, order: float | None) -> tuple[objec
     return (folder.casefold().split("/"), not is_index, place, name.casefold(), path)
 
 
-def shown_id(topic: str, id_: str) -> str:
-    """A page's id, where its topic does not end with it anyway."""
-    return "" if topic.rpartition("/")[2].casefold() == id_.casefold() else id_
-
-
 def section_topic(document: Page, section: Section) -> str:
     """The public address of a section."""
     return f"{document.topic}#{section.anchor}" if section.anchor else document.topic

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from sage.deadline import Deadline
 from sage.documents.containment import (
-    MARKDOWN_SUFFIXES,
     Escape,
     close,
     close_folder,
@@ -27,7 +26,7 @@ from sage.documents.containment import (
 )
 from sage.documents.places import LayerPlaces, Place, Places, is_below_any, may_hold, topic_of
 from sage.documents.problems import Level, Problem
-from sage.paths import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.sanitize import is_readable, shown_name
 from sage.values import OWN
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sage.care.usage import SEARCH, older_log
-from sage.documents.source_lines import commented_paths, heading_sources
 from sage.http.metrics import OK, RESOURCE, Observation
 from sage.http.token_file import moment
+from sage.sanitize import commented_paths, heading_sources
 
 logger = logging.getLogger("sage.usage")
 

@@ -10,8 +10,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from sage.answers import SearchAnswer, SearchResult
-from sage.documents.document import shown_id
-from sage.sanitize import clean
+from sage.sanitize import clean, shown_id
 from sage.search.catalog import CURRENT, DocumentEntry
 from sage.search.found import PLAIN_TYPES, Found, FoundSection
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from sage.documents.document import Page
 from sage.documents.plain_text import as_shown, section_prose
-from sage.documents.slices import mark_above, status_notice
-from sage.sanitize import clean
+from sage.sanitize import clean, mark_above, status_notice
 from sage.search.analysis import JOIN, folded, is_cjk
 from sage.search.catalog import (
     Catalog,
