@@ -11,8 +11,9 @@ import pytest
 from sage import folder_watch
 from sage.deadline import no_deadline
 from sage.documents import source_roots
-from sage.documents.files import Rules, Walk, walk_layer
+from sage.documents.files import Rules, Walk
 from sage.documents.source_roots import WatchedWalk
+from sage.documents.walk import walk_layer
 from sage.folder_watch import FolderWatch
 from tests.conftest import Base, Clock
 

@@ -25,4 +25,5 @@ __all__ = [
     "titles",
     "topics",
     "unserved",
+    "walk",
 ]

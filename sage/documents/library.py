@@ -12,10 +12,9 @@ from typing import Protocol
 
 from sage.cache import Cache
 from sage.deadline import Clocks, Deadline
-from sage.documents.containment import Escape, may_pass
 from sage.documents.document import Document, parse_document
 from sage.documents.exported import EXPORTED, is_exported, without_export
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import Escape, SourceFile, Stamp, may_pass
 from sage.documents.problems import Problem, problem_on
 from sage.documents.source_roots import Listed, all_of, joined, open_sources
 from sage.documents.titles import Titles

@@ -12,23 +12,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sage.deadline import Deadline
-from sage.documents.containment import close, open_inside
+from sage.documents.containment import close, open_inside, read_file
 from sage.documents.files import (
     EarlierWalk,
     Rules,
     SourceFile,
     Stamp,
     Walk,
-    earlier_walk,
-    read_file,
     stamp_of,
-    walk_layer,
 )
 from sage.documents.ignore_patterns import ignore_rule
 from sage.documents.imports import Imports, importing
 from sage.documents.places import Places, is_below_any
 from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
+from sage.documents.walk import earlier_walk, walk_layer
 from sage.errors import ConfigError, TimeoutExceeded
 from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR

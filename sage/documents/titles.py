@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
-from sage.documents.containment import close, may_pass
+from sage.documents.containment import close
 from sage.documents.document import Document, name_title, slug
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile, Stamp, may_pass
 from sage.documents.front_matter import split_front_matter
 from sage.documents.markdown import plain_text
 from sage.documents.nearest import Named

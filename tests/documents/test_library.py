@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from sage.deadline import Deadline, arrived, no_deadline
-from sage.documents import files, source_roots
+from sage.documents import containment, source_roots
 from sage.documents.document import Document
-from sage.documents.files import Rules, Walk, earlier_walk
+from sage.documents.files import Rules, Walk
 from sage.documents.library import Library, Listing, decoded
 from sage.documents.source_roots import SharedScan
+from sage.documents.walk import earlier_walk
 from sage.errors import TimeoutExceeded
 from tests.conftest import Base, Clock
 
@@ -19,7 +20,7 @@ from tests.conftest import Base, Clock
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The paths that were really read, in order."""
     seen: list[str] = []
-    read = files.read_file
+    read = containment.read_file
 
     def note(root: Path, path: str, most: int, within: str) -> object:
         seen.append(path.removeprefix(".knowledge/core/"))
