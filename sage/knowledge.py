@@ -18,7 +18,8 @@ from sage.answers import (
 from sage.cache import AnswerCache
 from sage.deadline import Clocks, Deadline, no_deadline
 from sage.documents.document import Document
-from sage.documents.library import Library, Listing, files_of
+from sage.documents.library import Library
+from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput, TimeoutExceeded
 from sage.live_index import Backend, Lazy, LiveIndex
 from sage.reading import load_all, read_topic

@@ -39,7 +39,8 @@ from sage.deadline import Deadline
 from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import files_of, parsed
+from sage.documents.library import parsed
+from sage.documents.source_roots import files_of
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase

@@ -2,20 +2,29 @@
 
 Every folder is opened from its parent without following a link, so one that is swapped for a link
 meanwhile is not entered. A walk that finds what an earlier one found costs little more than its
-system calls; what is new is left to `files`.
+system calls; what is new is left to `files`. A walk may serve several calls: those that waited for
+it, and in a large layer those before anything changes.
 """
 
 import os
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from sage.deadline import Deadline
 from sage.documents.files import EarlierWalk, Rules, SourceFile, Stamp, Walk, take, take_unlisted
 from sage.documents.places import LayerPlaces, Places, is_below_any, may_hold
+from sage.errors import TimeoutExceeded
+from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR
 
 MAX_DEPTH = 64
+LEAST_WATCHED = 2_000
+"""Names in a layer above which its folders are watched: fewer are looked at as fast."""
+STANDS_SECONDS = 5.0
+"""So long a walk stands while nothing is told: some changes are never told."""
 _CHECK_EVERY = 256
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _BY_PARENT = os.open in os.supports_dir_fd
@@ -90,6 +99,112 @@ def close_folder(folder: int | str) -> None:
     if isinstance(folder, int):
         with suppress(OSError):
             os.close(folder)
+
+
+class WatchedWalk:
+    """The last walk of a large layer, for as long as nothing changes in its folders. Thread-safe.
+
+    A walk stands when its folders were watched before it began and nothing was told since.
+    """
+
+    def __init__(
+        self, root: Path, least: int | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Args:
+        least: how many names a layer has at least that is worth it.
+        """
+        self._root = root
+        self._least = LEAST_WATCHED if least is None else least
+        self._now = now
+        self._lock = threading.Lock()
+        self._watch: FolderWatch | None = None
+        self._walk: Walk | None = None
+        self._is_first = True
+        self._until = 0.0
+        self._since = 0
+        self._tops: list[tuple[int, int]] = []
+
+    def current(self) -> Walk | None:
+        """The last walk when another one would find the same; else None."""
+        with self._lock:
+            known = self._walk
+            if known is None:
+                return None
+            same = self._changes == self._since and self._now() < self._until
+            if not same or _identities(self._root, known) != self._tops:
+                self._walk = known = None
+            return known
+
+    def walk(self, scan: Callable[[], Walk]) -> Walk:
+        """A new walk, kept if it stands."""
+        with self._lock:
+            since, began = self._changes, self._now()
+        walk = scan()
+        with self._lock:
+            self._walk = None
+            tops = _identities(self._root, walk)
+            if walk.seen < self._least or not _may_stand(walk) or not tops:
+                self._stop()
+            elif self._is_first:
+                self._is_first = False  # a command looks once: nothing is gained for it
+            elif self._watch is None or not self._watch.covers(walk.folders):
+                self._watch = self._watch or FolderWatch()
+                self._watch.follow(self._root, walk.folders)
+            elif self._changes == since:
+                self._walk, self._since, self._tops = walk, since, tops
+                self._until = began + STANDS_SECONDS
+        return walk
+
+    @property
+    def _changes(self) -> int:
+        return self._watch.changes if self._watch is not None else 0
+
+    def _stop(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+
+
+class SharedScan:
+    """Lets callers who arrive while a scan runs share the next one.
+
+    A scan that began before a call may have passed the file just edited; one that begins after
+    it cannot miss the edit, for any number of callers, also those that waited for a place.
+    """
+
+    def __init__(self) -> None:
+        self._done = threading.Condition()
+        self._started = 0
+        self._finished = 0
+        self._running = False
+        self._result: Walk | None = None
+        self._began = float("-inf")
+        """When the scan of the result did."""
+
+    def run(self, scan: Callable[[], Walk], deadline: Deadline) -> Walk:
+        """The result of a scan that began after this call arrived."""
+        with self._done:
+            if self._result is not None and self._began >= deadline.since:
+                return self._result
+            wanted = self._started + 1
+            while self._running or self._finished >= wanted:
+                if self._finished >= wanted and self._result is not None:
+                    return self._result
+                if not self._done.wait(deadline.remaining_seconds):
+                    raise TimeoutExceeded(deadline.message)
+            self._running = True
+            self._started += 1
+            began = time.monotonic()
+        walk: Walk | None = None
+        try:
+            walk = scan()
+            return walk
+        finally:
+            with self._done:
+                self._running = False
+                # A scan cut short by its own caller's deadline is no answer for the others.
+                if walk is not None and walk.complete and not walk.unseen:
+                    self._finished, self._result, self._began = self._started, walk, began
+                self._done.notify_all()
 
 
 def _walk_from(walk: Walk, path: str, real: str) -> None:
@@ -206,3 +321,18 @@ def _descend(root: Path, folders: list[str]) -> int:
             close_folder(current)
         current = below
     return current
+
+
+def _may_stand(walk: Walk) -> bool:
+    """Whether everything that decides what a walk finds lies in the folders it went through."""
+    whole = walk.complete and not walk.unseen and not walk.linked
+    return whole and all(place.folder in walk.folders for place in walk.places)
+
+
+def _identities(root: Path, walk: Walk) -> list[tuple[int, int]]:
+    """Which folders a layer begins with now: one further up may have been moved or replaced."""
+    try:
+        found = [(root / place.folder).stat() for place in walk.places]
+    except OSError:
+        return []
+    return [(one.st_dev, one.st_ino) for one in found]
