@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sage.documents.document import Document
-from sage.documents.source_lines import heading_sources
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.safe_yaml import load_yaml
+from sage.sanitize import heading_sources
 from sage.settings import load_settings
 
 ROOT = Path(__file__).parent.parent

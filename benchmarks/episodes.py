@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.engines import content
 from benchmarks.retrieval_sets import Query, RetrievalSet, load_set, opened, set_names
 from sage.documents.document import parse_document
-from sage.documents.site_markup import as_shown
+from sage.documents.plain_text import as_shown
 from sage.knowledge import KnowledgeBase
 from sage.token_counter import TokenCounter
 from sage.values import DEFAULT_ANSWER

@@ -18,7 +18,8 @@ from sage.answers import (
 from sage.cache import AnswerCache
 from sage.deadline import Clocks, Deadline, no_deadline
 from sage.documents.document import Document
-from sage.documents.library import Library, Listing, files_of
+from sage.documents.library import Library
+from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput, TimeoutExceeded
 from sage.live_index import Backend, Lazy, LiveIndex
 from sage.reading import load_all, read_topic
@@ -364,8 +365,7 @@ class KnowledgeBase:
         from sage.context.repository import below_root, pages_of_file
 
         name = below_root(self.settings.root, file)
-        snapshot = self.snapshot(deadline or no_deadline())
-        entries = snapshot.searcher.catalog.entries.values()
+        entries = self.snapshot(deadline or no_deadline()).searcher.catalog.entries.values()
         return ScopeAnswer(file=name, pages=pages_of_file(entries, name))
 
     def documents(

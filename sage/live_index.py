@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from sage.answers import IndexInfo, InfoAnswer, MeaningInfo, ReplicaInfo
 from sage.deadline import Clocks, Deadline
 from sage.documents.files import SourceFile
-from sage.documents.library import Library, Listing, files_of
+from sage.documents.library import Library
+from sage.documents.source_roots import Listing, files_of
 from sage.settings import Settings
 from sage.status import index_info, meaning_info
 from sage.token_counter import BundledVocabulary, TokenCounter

@@ -8,6 +8,8 @@ from sage.errors import ConfigError
 
 KNOWLEDGE_DIR = ".knowledge"
 CONFIG_FILE = "sage.yaml"
+MARKDOWN_SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
+"""How the name of a page ends."""
 
 
 def find_root(flag: object, environment: Mapping[str, str], working_dir: Path) -> tuple[Path, str]:

@@ -9,8 +9,9 @@ from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
 from sage.documents.document import Document, slug
 from sage.documents.files import SourceFile
-from sage.documents.library import Library, Listing, are_complete, files_of
-from sage.documents.slices import Slice, status_notice, under_heading, whole
+from sage.documents.library import Library
+from sage.documents.slices import Slice, under_heading, whole
+from sage.documents.source_roots import Listing, are_complete, files_of
 from sage.documents.titles import Titled, files_with_heading, headings_of
 from sage.documents.topics import (
     AskedTopic,
@@ -25,6 +26,7 @@ from sage.documents.topics import (
 )
 from sage.errors import NotFound, SageError, TimeoutExceeded, counted
 from sage.fitting import Reading, fit
+from sage.sanitize import status_notice
 from sage.token_counter import TokenCounter
 
 # Titles are read for so long and no longer: whoever mistypes a name must not wait for a timeout.

@@ -19,8 +19,9 @@ from sage.answers import (
 )
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
-from sage.documents.library import Library, Listing
+from sage.documents.library import Library
 from sage.documents.problems import Problem
+from sage.documents.source_roots import Listing
 from sage.documents.unserved import Unserved
 from sage.errors import TimeoutExceeded, counted
 from sage.paths import KNOWLEDGE_DIR

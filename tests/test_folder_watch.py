@@ -10,9 +10,9 @@ import pytest
 
 from sage import folder_watch
 from sage.deadline import no_deadline
-from sage.documents import source_roots
-from sage.documents.files import Rules, Walk, walk_layer
-from sage.documents.source_roots import WatchedWalk
+from sage.documents import walk
+from sage.documents.files import Rules, Walk
+from sage.documents.walk import WatchedWalk, walk_layer
 from sage.folder_watch import FolderWatch
 from tests.conftest import Base, Clock
 
@@ -150,7 +150,7 @@ def test_a_walk_stands_until_something_changes(walks: Walks, folder: Path) -> No
 def test_a_walk_stands_for_a_few_seconds_at_most(walks: Walks, base: Base) -> None:
     for _ in range(5):
         walks.files()
-    base.clock.tick(source_roots.STANDS_SECONDS)
+    base.clock.tick(walk.STANDS_SECONDS)
     walks.files()
     assert walks.count == 4
 
@@ -189,6 +189,18 @@ def test_what_goes_by_another_name_is_looked_at_each_time(
     assert walks.count == 5
 
 
+def test_a_watched_layer_that_gets_a_link_is_looked_at_each_time(
+    walks: Walks, folder: Path
+) -> None:
+    for _ in range(5):
+        walks.files()
+    before = walks.count
+    os.link(folder / "one.md", folder / "linked.md")
+    for _ in range(5):
+        walks.files()
+    assert walks.count == before + 5
+
+
 def test_a_small_layer_is_not_watched(base: Base, folder: Path) -> None:
     assert folder.is_dir()
     walks = Walks(base.root, base.clock, least=100)
@@ -200,7 +212,7 @@ def test_a_small_layer_is_not_watched(base: Base, folder: Path) -> None:
 def test_an_edit_of_a_watched_base_is_found_by_the_next_search(
     base: Base, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source_roots, "LEAST_WATCHED", 0)
+    monkeypatch.setattr(walk, "LEAST_WATCHED", 0)
     assert folder.is_dir()
     knowledge = base.open()
     for number in range(6):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sage import __version__
 from sage.answers import KnowledgeAnswer
 from sage.deadline import Deadline
-from sage.documents import files, source_roots
+from sage.documents import containment, source_roots, walk
 from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
@@ -456,7 +456,7 @@ def test_our_own_knowledge_is_served_without_a_problem(own: KnowledgeBase) -> No
 
 def failing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make one file fail to be read, as a worn disk does."""
-    read = files.read_file
+    read = containment.read_file
 
     def fail(root: Path, path: str, most: int, within: str) -> object:
         if path.endswith(name):
@@ -494,7 +494,7 @@ def test_a_topic_in_a_folder_that_fails_is_not_said_to_be_nothing(
     def fail(*_: object) -> int:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(files, "open_below", fail)
+    monkeypatch.setattr(walk, "open_below", fail)
     with pytest.raises(SageError, match="not every folder can be listed now; ask again"):
         knowledge.get("core", "beta")
     assert not knowledge.get("core")["metadata"]["complete"]

@@ -4,7 +4,6 @@ import pytest
 
 from sage.answers import InfoAnswer
 from sage.deadline import Deadline
-from sage.documents.library import Library
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
 from tests.conftest import Base
@@ -97,14 +96,14 @@ def test_numbers_that_are_not_known_in_time_are_left_out(
     base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     knowledge = base.open({"core/a.md": "# A\n", "practices/b.md": "# B\n"})
-    refresh = Library.refresh
+    refresh = knowledge.library.refresh
 
-    def slow(library: Library, layers: tuple[str, ...], deadline: Deadline) -> object:
+    def slow(layers: tuple[str, ...], deadline: Deadline) -> object:
         if "practices" in layers:
             raise TimeoutExceeded("stuck")
-        return refresh(library, layers, deadline)
+        return refresh(layers, deadline)
 
-    monkeypatch.setattr(Library, "refresh", slow)
+    monkeypatch.setattr(knowledge.library, "refresh", slow)
     base_info = knowledge.info()["knowledge_base"]
     assert "content_files" not in base_info
     assert [layer.get("files") for layer in base_info["layers"]] == [1, 0, 0, None]

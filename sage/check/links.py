@@ -12,9 +12,8 @@ from urllib.parse import unquote
 from sage.check.masking import Span
 from sage.check.pages import Base, CheckedPage, folded
 from sage.check.rules import DEAD_ANCHOR, DEAD_LINK, DEAD_PATH
-from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.problems import Problem
-from sage.paths import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 
 _LINK = re.compile(
     r"(?<!\\)\[(?:[^\[\]\\]|\\.|\[[^\[\]]{0,200}\]){0,500}\]\([ \t]*"

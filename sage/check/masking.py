@@ -6,7 +6,7 @@ Line by line, for rules that look at a whole base at once: a tenth of the time o
 import re
 from typing import NamedTuple
 
-from sage.documents.site_markup import COMMENT
+from sage.documents.plain_text import COMMENT
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _CONTAINER = r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*"

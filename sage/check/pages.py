@@ -14,16 +14,17 @@ from functools import cached_property
 from sage.check.masking import Masked, mask
 from sage.check.near_names import NearNames
 from sage.deadline import no_deadline
-from sage.documents.containment import MARKDOWN_SUFFIXES
+from sage.documents.containment import read_file
 from sage.documents.document import Document, parse_document, slug
 from sage.documents.exported import EXPORTED, is_exported, without_export
-from sage.documents.files import Rules, read_file, walk_layer
+from sage.documents.files import Rules
 from sage.documents.library import decoded
 from sage.documents.markdown import plain_text
 from sage.documents.places import Place, Places
 from sage.documents.problems import Problem
 from sage.documents.source_roots import open_sources
-from sage.paths import KNOWLEDGE_DIR
+from sage.documents.walk import walk_layer
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.sanitize import clean, is_clean
 from sage.settings import Settings
 from sage.values import OWN

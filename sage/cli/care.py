@@ -46,7 +46,7 @@ def stats(
     from sage.care.history import history_of
     from sage.care.stats import measure, take_stats
     from sage.deadline import no_deadline
-    from sage.documents.library import files_of
+    from sage.documents.source_roots import files_of
 
     today = _today()
     with opened(root) as knowledge:

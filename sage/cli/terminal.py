@@ -175,7 +175,7 @@ def _print_markdown(console: "Console", content: str, titles: Titles | None) -> 
     from rich.segment import Segment, Segments
     from rich.text import Text
 
-    from sage.documents.source_lines import split_at_comments
+    from sage.sanitize import split_at_comments
 
     def show(text: str) -> None:
         # Markdown turns `&#x202e;` into the character, after the text was cleaned.

@@ -16,7 +16,8 @@ from sage.cluster.vectors import VectorReader
 from sage.deadline import Clocks, Deadline
 from sage.documents.document import Page
 from sage.documents.files import SourceFile, Stamp
-from sage.documents.library import Library, Listing
+from sage.documents.library import Library
+from sage.documents.source_roots import Listing
 from sage.errors import Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.search.catalog import DocumentEntry

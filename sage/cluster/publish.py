@@ -36,10 +36,11 @@ from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
+from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import files_of, parsed
-from sage.documents.plain_text import ending_keys, find_footers
+from sage.documents.library import parsed
+from sage.documents.source_roots import files_of
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase

@@ -21,8 +21,8 @@ from sage.cluster.vectors import VectorReader
 from sage.cluster.words import Chunks, ClusterWords
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
-from sage.documents.library import Listing
 from sage.documents.places import topic_of
+from sage.documents.source_roots import Listing
 from sage.errors import SageError, TimeoutExceeded, Unavailable
 from sage.search.catalog import Catalog, DocumentEntry, RowRange
 from sage.search.scoring import CorpusStats

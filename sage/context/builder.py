@@ -21,9 +21,9 @@ from sage.context.selection import (
     languages_of_request,
 )
 from sage.deadline import Deadline
+from sage.documents.boilerplate import find_footers
 from sage.documents.document import Page, reading_order
-from sage.documents.library import Listing, are_complete
-from sage.documents.plain_text import find_footers
+from sage.documents.source_roots import Listing, are_complete
 from sage.documents.topics import successors
 from sage.errors import InvalidInput, did_you_mean
 from sage.search.catalog import DocumentEntry

@@ -11,9 +11,8 @@ from itertools import takewhile
 from typing import Protocol
 
 from sage.context.passages import Passage, one_line, trail_of
-from sage.documents.document import Page, Section, section_topic, shown_id
-from sage.documents.source_lines import heading_line, without_forged_headings
-from sage.sanitize import clean
+from sage.documents.document import Page, Section, section_topic
+from sage.sanitize import clean, heading_line, shown_id, without_forged_headings
 from sage.values import OWN
 
 BETWEEN = "\n\n"

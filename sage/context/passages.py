@@ -14,13 +14,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sage.context.section_kinds import is_knowledge, kinds_of
+from sage.documents.boilerplate import footers_in
 from sage.documents.document import Page, Section, section_topic
 from sage.documents.languages import canonical, is_main, languages_in
 from sage.documents.markdown import Block, list_items, parse_blocks
-from sage.documents.plain_text import RULE, footers_in, line_starts
-from sage.documents.site_markup import FENCE, without_site_marks
-from sage.documents.source_lines import without_forged_headings
-from sage.sanitize import clean
+from sage.documents.plain_text import FENCE, RULE, line_starts, without_site_marks
+from sage.sanitize import clean, without_forged_headings
 
 # A heading with everything below it is one passage up to about three hundred tokens.
 PASSAGE_BYTES = 1_300

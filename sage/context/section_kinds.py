@@ -7,9 +7,9 @@ import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from sage.documents.boilerplate import is_listing
 from sage.documents.document import Section
-from sage.documents.plain_text import is_listing
-from sage.documents.site_markup import COMMENT
+from sage.documents.plain_text import COMMENT
 
 # A word also matches what it begins: `pitfall` finds pitfalls. Chinese words match anywhere,
 # a word behind ^ only where a heading begins.

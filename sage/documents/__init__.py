@@ -6,6 +6,7 @@ problems for everything that is not served. Every path is opened here, without f
 
 # The modules that other folders may import; the rest is this folder's own.
 __all__ = [
+    "boilerplate",
     "containment",
     "document",
     "exported",
@@ -19,11 +20,10 @@ __all__ = [
     "plain_text",
     "problems",
     "scopes",
-    "site_markup",
     "slices",
-    "source_lines",
     "source_roots",
     "titles",
     "topics",
     "unserved",
+    "walk",
 ]

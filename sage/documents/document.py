@@ -11,10 +11,9 @@ from typing import NamedTuple
 from sage.documents.front_matter import FrontMatter, split_front_matter
 from sage.documents.markdown import Block, parse_blocks, plain_text
 from sage.documents.places import topic_of
-from sage.documents.plain_text import line_starts
+from sage.documents.plain_text import line_starts, without_site_marks
 from sage.documents.problems import Problem
 from sage.documents.scopes import folder_scope
-from sage.documents.site_markup import without_site_marks
 from sage.values import OWN
 
 MAX_SUMMARY = 200
@@ -132,11 +131,6 @@ def reading_order(path: str, is_index: bool, order: float | None) -> tuple[objec
     folder, _, name = path.rpartition("/")
     place = float("inf") if order is None else order
     return (folder.casefold().split("/"), not is_index, place, name.casefold(), path)
-
-
-def shown_id(topic: str, id_: str) -> str:
-    """A page's id, where its topic does not end with it anyway."""
-    return "" if topic.rpartition("/")[2].casefold() == id_.casefold() else id_
 
 
 def section_topic(document: Page, section: Section) -> str:

@@ -8,10 +8,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable
 
-from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.problems import Problem
-from sage.paths import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.sources import HOST_FOLDERS
 
 IMPORTING = frozenset({"CLAUDE.md", "CLAUDE.local.md"})

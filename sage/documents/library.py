@@ -12,12 +12,11 @@ from typing import Protocol
 
 from sage.cache import Cache
 from sage.deadline import Clocks, Deadline
-from sage.documents.containment import Escape, may_pass
 from sage.documents.document import Document, parse_document
 from sage.documents.exported import EXPORTED, is_exported, without_export
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import Escape, SourceFile, Stamp, may_pass
 from sage.documents.problems import Problem, problem_on
-from sage.documents.source_roots import Listed, all_of, joined, open_sources
+from sage.documents.source_roots import Listing, Listings, open_sources
 from sage.documents.titles import Titles
 from sage.documents.unserved import Unserved, left_out
 from sage.errors import TimeoutExceeded
@@ -34,28 +33,6 @@ EMPTY_SECONDS = 1.0
 _TRIES = 8
 MAX_KEPT_BYTES = 32_000_000
 """What documents kept in memory may take; a base that has more reads the rest again."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Listing:
-    """What one layer holds now. It is the same object for as long as nothing changes."""
-
-    layer: str
-    files: tuple[SourceFile, ...]
-    problems: tuple[Problem, ...]
-    complete: bool
-    unseen: bool = False
-    """Whether what is missing may well be there: time ran out, or the system failed a call."""
-
-
-def files_of(listings: Sequence[Listing]) -> list[SourceFile]:
-    """The files of several layers, in reading order."""
-    return [source for listing in listings for source in listing.files]
-
-
-def are_complete(listings: Iterable[Listing]) -> bool:
-    """Whether nothing is missing from any of them."""
-    return all(listing.complete for listing in listings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +77,10 @@ class Library:
             MAX_KEPT_BYTES, settings.cache.ttl_seconds, self._clocks.monotonic, _kept_bytes
         )
         self._sources = open_sources(settings) if pages is None else {}
+        self._listings = Listings(self._sources, self._forget_gone)
+        self.refresh = pages.refresh if pages is not None else self._listings.refresh
+        """What the layers hold at this moment."""
         self.titles = Titles(lambda source: self._sources[source.source].open(source.path))
-        self._listings: dict[str, Listing] = {}
-        self._listed: dict[str, list[Listed]] = {}
-        self._stale: set[str] = set()
         self._last_good: dict[str, Loaded] = {}
         self._last_good_bytes = 0
         self._lock = threading.Lock()
@@ -123,12 +100,6 @@ class Library:
     def has_place(self) -> bool:
         """Whether where the pages lie can be seen now."""
         return self._pages is not None or self.settings.has_folder
-
-    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
-        """What the layers hold at this moment."""
-        if self._pages is not None:
-            return self._pages.refresh(layers, deadline)
-        return tuple(self._refresh_layer(layer, deadline) for layer in layers)
 
     def load(self, source: SourceFile, deadline: Deadline) -> Document | None:
         """The document of a listed file; None when it cannot be served."""
@@ -233,32 +204,6 @@ class Library:
         known = self._trusted.peek(source.path)
         return known if known is not None and known.stamp == source.stamp else None
 
-    def _refresh_layer(self, layer: str, deadline: Deadline) -> Listing:
-        listed = [
-            root.list_files(layer, deadline)
-            for root in self._sources.values()
-            if layer in root.source.layers
-        ]
-        complete, unseen = all_of(listed)
-        known = None if layer in self._stale else self._listings.get(layer)
-        if known and complete and self._listed.get(layer) == listed:
-            return known
-        problems = tuple(problem for one in listed for problem in one.problems)
-        listing = Listing(layer, joined(listed), problems, complete, unseen)
-        if complete:
-            self._keep(listing, listed)
-        return listing
-
-    def _keep(self, listing: Listing, listed: list[Listed]) -> None:
-        with self._lock:
-            before = self._listings.get(listing.layer)
-            self._listings[listing.layer] = listing
-            self._listed[listing.layer] = listed
-            self._stale.discard(listing.layer)
-            gone = {source.path for source in before.files} if before else set()
-            for path in gone.difference(source.path for source in listing.files):
-                self._forget(path)
-
     def _read(self, source: SourceFile, deadline: Deadline) -> Loaded:
         """Read a file that is new or changed, waiting for a writer to finish."""
         for _ in range(_TRIES):
@@ -309,26 +254,27 @@ class Library:
             self.titles.learn(loaded.document, stamp)
         return loaded
 
+    def _forget_gone(self, paths: Iterable[str]) -> None:
+        with self._lock:
+            for path in paths:
+                self._forget(path)
+
     def _forget(self, path: str) -> None:
         known = self._last_good.pop(path, None)
         self._last_good_bytes -= _kept_bytes(known) if known else 0
 
     def _unsettled(self, source: SourceFile) -> Loaded:
         """Serve the last good copy; the listing goes stale so that the next call tries again."""
-        self._distrust(source.layer)
+        self._listings.distrust(source.layer)
         before = self._last_good.get(source.path)
         if before is not None:
             return before
         problem = Problem(source.path, "being-written", "is being written; ask again in a moment")
         return Loaded(source.stamp, b"", None, problem, passing=True)
 
-    def _distrust(self, layer: str) -> None:
-        with self._lock:
-            self._stale.add(layer)
-
     def _unreadable(self, source: SourceFile, error: OSError) -> Loaded:
         if not isinstance(error, Escape):
-            self._distrust(source.layer)  # it may be over by the next call
+            self._listings.distrust(source.layer)  # it may be over by the next call
         if isinstance(error, FileNotFoundError):
             return Loaded(source.stamp, b"", None)  # deleted after the scan: no longer there
         reason = error.strerror or str(error)

@@ -14,8 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference, table
 from markdown_it.token import Token
 
-from sage.documents.plain_text import SETEXT, line_starts, split_heading_id
-from sage.documents.site_markup import FENCE, shown_words
+from sage.documents.plain_text import FENCE, SETEXT, line_starts, shown_words, split_heading_id
 
 _INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
 # The inline rules are quadratic in open brackets: a line of them took 30 ms.

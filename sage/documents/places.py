@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.scopes import matching_glob
-from sage.paths import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 
 _KNOWLEDGE = f"{KNOWLEDGE_DIR}/"
 _WILDCARDS = frozenset("*?[{")

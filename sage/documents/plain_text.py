@@ -1,19 +1,20 @@
-"""What a section says, as plain text: markdown's marks removed, code kept apart.
+"""What a section says, as plain text: the marks of markdown and of site generators removed.
 
-It also knows the sections that say nothing themselves: tables of contents, lists of links and
-footers. The structure of the document is the parser's.
+Shortcodes, admonitions, imports, comments and attribute lists go, as no reader of a site sees
+them; the words they show and the text between them stay, and every line stays a line, so that
+places in a text keep their numbers. Code is kept apart, and in fences as it is written.
 """
 
-import hashlib
 import html
-import itertools
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import NamedTuple
 
-from sage.documents.site_markup import FENCE, without_site_marks
-
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[^\n]*")
+"""A line that opens or closes fenced code."""
+COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+"""A comment; one that is never closed reaches to the end."""
 RULE = re.compile(r" {0,3}(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)\Z")
 """A whole line that divides; it says nothing."""
 SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
@@ -55,26 +56,50 @@ _STRONG = re.compile(
 _UNDERSCORED = re.compile(r"(?<!\w)_(?=\S)([^_\n]{1,300})(?<=\S)_(?!\w)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
-_LISTING = re.compile(
-    r"(?:table of )?contents|toc|on this page|in this (?:page|document|section|guide)"
-    r"|related(?: \w+){0,2}|see also|further reading|(?:external |useful )?links|navigation"
-    r"|目录|相关(?:文档|链接|内容|阅读)?|参见",
-    re.IGNORECASE,
+_MAY_HOLD_MARKS = re.compile(
+    r"<!--|\{[{%:#/.]|^[ \t>]*+(?::::|!!!|\?\?\?|===|\[!)|^(?:import|export)\b", re.MULTILINE
 )
-_NUMBERING = re.compile(r"[\d.]+[ \t]*")
-_LINK_LINE = re.compile(
-    # Possessive: a line of a million blanks would be tried once for each pair of them.
-    r"[ \t]*+(?:[-*+]|\d{1,9}[.)])?[ \t]*+(?:\*\*)?"
-    r"(?:\[[^\[\]]{0,500}\](?:\([^()]{0,2000}\)|\[[^\[\]]{0,200}\])?"
-    r"|`(?=[^`\n/.#]*[/.#])[^`\n]*+`|<?https?://\S+)"
-    r"(?:\*\*)?[ \t]*(?P<after>[^\n]*)"
+# Shortcodes of Hugo, tags of Liquid, comments of both and of MDX.
+_SHORTCODE = re.compile(
+    # What stands in backticks is shown as it is written.
+    r"(?P<code>(?<!`)(?P<ticks>`{1,4})(?!`)[^`\n]{1,500}(?P=ticks)(?!`))"
+    r"|\{\{[<%](?P<inner>[^{}]{0,1000})[>%]\}\}"
+    r"|\{%[^{}]{0,1000}%\}"
+    r"|\{\{?/\*[^{}]{0,1000}\*/\}?\}"
 )
-_MAX_REMARK = 120
-FOOTER_LINES = 3
-_MIN_FOOTER_DOCUMENTS = 4
-_MIN_FOOTER_SHARE = 0.1
-# The end of a fence or a table is no footer however often it is repeated.
-_MAY_BE_FOOTER = re.compile(r"(?!```|~~~|\|)(?=[\W_]*+\w)")
+_SHOWN = re.compile(
+    r"(?:^|[\s\"'])(?:text|title|caption|label|name|summary|header|tabName|file)"
+    r"[ \t]?=[ \t]?\"([^\"]{0,300})\""
+)
+_TERM = re.compile(r"term_id[ \t]?=[ \t]?\"([^\"]{0,300})\"")
+_HEADING_WORD = re.compile(r"\s{0,5}heading\s{1,5}\"([^\"]{0,300})\"")
+# What the sites that have this shortcode say in English; their tables of words are not with a page.
+_HEADINGS = {
+    "whatsnext": "What's next",
+    "prerequisites": "Before you begin",
+    "cleanup": "Cleaning up",
+    "seealso": "See also",
+}
+_ATTRIBUTES = re.compile(
+    r"(?<=\S)[ \t]?\{:?[ \t]?[.#][\w-][^{}\n]{0,200}\}[ \t]{0,4}$|^\{:[^{}\n]{0,200}\}[ \t]{0,4}$"
+)
+# `:::note Title`, `:::tip[Title]`, `:::{note} Title`, `::: details Title`, and `:::` alone.
+_COLONS = re.compile(
+    r"(?:>[ \t]?){0,8}:{3,9}[ \t]{0,4}(?:\{[\w -]{1,60}\}|[\w-]{0,60})[ \t]{0,4}"
+    r"(?:\{[^{}\n]{0,200}\})?\[?([^\n]{0,300}?)\]?"
+)
+# `!!! note "Title"`, `!!!note`, `??? tip inline end`, `=== "Tab"`; `!!! stop here` is a sentence.
+_MARKED = re.compile(
+    r"(?:>[ \t]?){0,8}(?:(?:!!!|\?\?\?\+?)[ \t]{0,4}[\w-]{1,60}|===[!+]?(?=[ \t]))"
+    r"(?:(?:[ \t](?:inline|end|annotate)){0,3}[ \t]{0,4}"
+    r"|(?:[ \t][\w-]{1,60}){0,4}[ \t]{1,4}\"([^\"\n]{0,300})\")"
+)
+_LONGEST_MARK = 500
+_CALLOUT = re.compile(r"([ \t>]*+)\[![\w -]{1,40}\][+-]?[ \t]?")
+_IMPORT = re.compile(
+    r"import\s(?:[^\n]{0,500}?\sfrom\s)?\s?[\"'][^\"'\n]{1,300}[\"'];?\Z|import\s\{[^}\n]{0,500}\Z"
+)
+_EXPORT = re.compile(r"export\s(?:default\b|(?:const|let|var)\s[\w{\[]|(?:async\s)?function\s)")
 
 
 class Prose(NamedTuple):
@@ -94,7 +119,7 @@ def section_prose(source: str, level: int, footers: frozenset[str] = frozenset()
     text: list[str] = []
     code: list[str] = []
     fence = ""
-    for line in _below_heading(without_site_marks(source), level):
+    for line in below_heading(without_site_marks(source), level):
         mark = FENCE.fullmatch(line)
         if fence:
             if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
@@ -108,72 +133,8 @@ def section_prose(source: str, level: int, footers: frozenset[str] = frozenset()
     return Prose(_inline("\n".join(text)).strip(), "\n".join(code).strip())
 
 
-def split_heading_id(heading: str) -> tuple[str, str]:
-    """A heading's words and the id it gives itself: `{#id}`, also as kramdown and MDX write it."""
-    # Looked for from the last brace on: a search from every blank is quadratic in blanks.
-    at = heading.rfind("{")
-    match = _HEADING_ID.match(heading, at - (heading[at - 1 : at] == "\\")) if at > 0 else None
-    return (heading[:at].rstrip(" \t\\"), match[1]) if match else (heading, "")
-
-
-def is_listing(heading: str, source: str, level: int) -> bool:
-    """Whether a section only points elsewhere: a table of contents, related pages, links."""
-    lines = [line for line in _below_heading(source, level) if line.strip()]
-    lines = [line for line in lines if not RULE.match(line)]
-    if not lines:
-        return False
-    links = sum(map(_points_elsewhere, lines))
-    if _LISTING.fullmatch(_NUMBERING.sub("", heading.strip(), count=1).strip(" :")):
-        return links * 2 >= len(lines)
-    return level > 0 and links == len(lines) and not any(map(_remark, lines))
-
-
-def line_starts(text: str) -> list[int]:
-    """The offset of every line, as CommonMark divides lines, and the end of the text."""
-    starts = [0]
-    starts.extend(match.end() for match in re.finditer(r"\r\n?|\n", text))
-    if starts[-1] != len(text):
-        starts.append(len(text))
-    return starts
-
-
-def last_lines(body: str) -> tuple[str, ...]:
-    """The lines that may be a footer: the last ones of a document, rules left out."""
-    lines = (line.strip() for line in reversed(body[-2000:].splitlines()) if not RULE.match(line))
-    written = itertools.islice(filter(None, lines), FOOTER_LINES)
-    return tuple(line for line in written if _MAY_BE_FOOTER.match(line))
-
-
-def ending_keys(body: str) -> tuple[str, ...]:
-    """A short name for each line that may be a footer, the same in every process."""
-    return tuple(map(_line_key, last_lines(body)))
-
-
-def footers_in(body: str, footers: Collection[str]) -> frozenset[str]:
-    """The last lines of a document whose keys are those of footers."""
-    return frozenset(line for line in last_lines(body) if _line_key(line) in footers)
-
-
-def find_footers(endings: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """The last lines, or their keys, that so many documents share that they say nothing of one.
-
-    Args:
-        endings: what `last_lines` or `ending_keys` gives, for each document.
-    """
-    counts: Counter[str] = Counter()
-    documents = 0
-    for lines in endings:
-        documents += 1
-        counts.update(set(lines))
-    least = max(_MIN_FOOTER_DOCUMENTS, documents * _MIN_FOOTER_SHARE)
-    return frozenset(line for line, count in counts.items() if count >= least)
-
-
-def _line_key(line: str) -> str:
-    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def _below_heading(source: str, level: int) -> list[str]:
+def below_heading(source: str, level: int) -> list[str]:
+    """The lines of a section below its heading."""
     lines = source.splitlines()
     if not level:
         return lines
@@ -185,14 +146,51 @@ def _below_heading(source: str, level: int) -> list[str]:
     return lines[1:]
 
 
-def _points_elsewhere(line: str) -> bool:
-    return _LINK_LINE.match(line) is not None
+def without_site_marks(source: str) -> str:
+    """The text as a reader of the site sees it, in as many lines."""
+    if not _MAY_HOLD_MARKS.search(source):
+        return source
+    return "".join(_cleaned_lines(_without_comments(source)))
 
 
-def _remark(line: str) -> bool:
-    """Whether a line says more than a caption about what it points to."""
-    match = _LINK_LINE.match(line)
-    return match is not None and len(match["after"]) > _MAX_REMARK
+def as_shown(source: str) -> str:
+    """The text as a reader of the site sees it, without the lines that held nothing but marks."""
+    text = without_site_marks(source)
+    if text == source:
+        return source
+    kept: list[str] = []
+    is_gap = False  # what stood here is gone: of the blank lines around it one is enough
+    before = source.splitlines(keepends=True)
+    for line, shown in zip_longest(before, text.splitlines(keepends=True), fillvalue=""):
+        is_blank = not shown.strip("> \t\r\n")
+        if is_blank and line.strip("> \t\r\n"):
+            is_gap = True
+        elif not (is_blank and is_gap and not (kept and kept[-1].strip())):
+            is_gap = False
+            kept.append(shown)
+    return "".join(kept)
+
+
+def shown_words(text: str) -> str:
+    """A line or a heading with what its shortcodes show in their place."""
+    return _SHORTCODE.sub(_shown, text) if "{" in text else text
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset of every line, as CommonMark divides lines, and the end of the text."""
+    starts = [0]
+    starts.extend(match.end() for match in re.finditer(r"\r\n?|\n", text))
+    if starts[-1] != len(text):
+        starts.append(len(text))
+    return starts
+
+
+def split_heading_id(heading: str) -> tuple[str, str]:
+    """A heading's words and the id it gives itself: `{#id}`, also as kramdown and MDX write it."""
+    # Looked for from the last brace on: a search from every blank is quadratic in blanks.
+    at = heading.rfind("{")
+    match = _HEADING_ID.match(heading, at - (heading[at - 1 : at] == "\\")) if at > 0 else None
+    return (heading[:at].rstrip(" \t\\"), match[1]) if match else (heading, "")
 
 
 def _plain_line(line: str) -> str:
@@ -254,3 +252,128 @@ def _tag_words(text: str) -> Callable[[re.Match[str]], str]:
         return match.group()
 
     return shown
+
+
+def _cleaned_lines(source: str) -> Iterator[str]:
+    fence = ""
+    in_module = False  # an import or export of MDX goes on to the next blank line
+    blank_above = True
+    for line in _unshortened(source).splitlines(keepends=True):
+        words = line.rstrip("\r\n")
+        ending = line[len(words) :]
+        mark = FENCE.fullmatch(words)
+        if fence:
+            is_end = mark is not None and mark[1].startswith(fence) and words.strip() == mark[1]
+            fence = "" if is_end else fence
+            yield line
+        elif mark:
+            fence = mark[1]
+            yield line
+        else:
+            starts_module = (blank_above or in_module) and _starts_module(words)
+            in_module = bool(words.strip()) and (in_module or starts_module)
+            yield ending if in_module else _cleaned_line(words) + ending
+        blank_above = not words.strip()
+
+
+def _starts_module(line: str) -> bool:
+    return line.startswith(("import", "export")) and bool(
+        _IMPORT.match(line) or _EXPORT.match(line)
+    )
+
+
+def _cleaned_line(line: str) -> str:
+    if len(line) <= _LONGEST_MARK:
+        for form in (_COLONS, _MARKED):
+            admonition = form.fullmatch(line.strip())
+            if admonition:
+                return admonition[1] or ""
+    callout = _CALLOUT.match(line)
+    if callout and (">" in callout[1] or not line[callout.end() :].startswith("(")):
+        line = callout[1] + line[callout.end() :]
+    return _ATTRIBUTES.sub("", line) if "{" in line else line
+
+
+def _unshortened(source: str) -> str:
+    """Without shortcodes, outside of fences; one that spans lines leaves as many behind."""
+    if "{" not in source:
+        return source
+    parts: list[str] = []
+    for is_code, text in _divided(source):
+        parts.append(text if is_code else _SHORTCODE.sub(_shown, text))
+    return "".join(parts)
+
+
+def _shown(shortcode: re.Match[str]) -> str:
+    if shortcode["code"]:
+        return shortcode["code"]
+    inner = shortcode["inner"] or ""
+    heading = _HEADING_WORD.match(inner)
+    words = (
+        [_heading_words(heading[1])]
+        if heading
+        else _SHOWN.findall(inner) or _TERM.findall(inner)[:1]
+    )
+    before = shortcode.string[shortcode.start() - 1 : shortcode.start()]
+    after = shortcode.string[shortcode.end() : shortcode.end() + 1]
+    # A shortcode may touch the words beside it, or another one; its lines stay lines.
+    start = " " if words and (before.isalnum() or before == "}") else ""
+    end = " " if words and (after.isalnum() or after == "{") else ""
+    return start + " ".join(words) + end + "\n" * shortcode[0].count("\n")
+
+
+def _heading_words(name: str) -> str:
+    """What a reader sees for the name of a heading in a site's table of words."""
+    words = re.sub(r"[_-]+", " ", name).strip()
+    return _HEADINGS.get(name.casefold(), words[:1].upper() + words[1:])
+
+
+def _without_comments(source: str) -> str:
+    """Without comments, outside of fences; a mark that opens none that ends hides nothing."""
+    if "<!--" not in source:
+        return source
+    parts: list[str] = []
+    at = 0
+    for start, end in _comments(source):
+        parts += [source[at:start], "\n" * source.count("\n", start, end)]
+        at = end
+    parts.append(source[at:])
+    return "".join(parts)
+
+
+def _comments(source: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    offset = 0
+    last = source.rfind("-->")
+    for is_code, text in _divided(source):
+        end = offset + len(text)
+        while not is_code and (start := source.find("<!--", max(at, offset), end)) >= 0:
+            if _is_in_code(source, start):
+                at = start + 4
+                continue
+            at = source.find("-->", start + 4) + 3 if start + 4 <= last else start + 4
+            yield start, at
+        offset = end
+
+
+def _is_in_code(source: str, at: int) -> bool:
+    """Whether a place lies in a span of code: an odd number of backticks before it in its line."""
+    line = source.rfind("\n", max(0, at - _LONGEST_MARK), at) + 1 or max(0, at - _LONGEST_MARK)
+    return source.count("`", line, at) % 2 == 1
+
+
+def _divided(source: str) -> Iterator[tuple[bool, str]]:
+    """The text in runs of lines, and whether each run is fenced code."""
+    run: list[str] = []
+    fence = ""
+    for line in source.splitlines(keepends=True):
+        mark = FENCE.fullmatch(line.rstrip("\r\n"))
+        if mark and not fence:
+            yield False, "".join(run)
+            run, fence = [line], mark[1]
+        elif mark and mark[1].startswith(fence) and line.strip() == mark[1]:
+            yield True, "".join((*run, line))
+            run, fence = [], ""
+        else:
+            run.append(line)
+    yield bool(fence), "".join(run)

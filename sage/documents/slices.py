@@ -9,15 +9,7 @@ from dataclasses import dataclass, replace
 
 from sage.documents.document import Document, section_topic
 from sage.documents.plain_text import line_starts
-from sage.documents.source_lines import comment_line, without_forged_comments
-from sage.sanitize import clean
-
-_STATUS = {
-    "draft": "Draft: not agreed yet.",
-    "resolved": "Resolved: what it describes is over.",
-    "superseded": "Superseded: no longer in force.",
-    "deprecated": "Deprecated: not for new work.",
-}
+from sage.sanitize import clean, mark_above, without_forged_comments
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +41,6 @@ class Slice:
     def mark(self) -> str:
         """The lines above the slice: where it comes from, and whether it is in force."""
         return mark_above(self.document.path, self.lines, self.notice)
-
-
-def mark_above(path: str, lines: tuple[int, int] | None, notice: str) -> str:
-    """The lines above what is read of a page."""
-    said = f"[{notice}]\n\n" if notice else ""
-    return clean(f"{comment_line(path, lines)}\n\n{said}")
-
-
-def status_notice(status: str, replaced_by: str) -> str:
-    """What to know before relying on a page: nothing when it is in force."""
-    words = _STATUS.get("superseded" if replaced_by and status == "published" else status, "")
-    return f"{words} Read {replaced_by} instead." if replaced_by else words
 
 
 def whole(document: Document, notice: str = "") -> Slice:

@@ -1,4 +1,4 @@
-"""The sources, ready to be walked and read, and their pages joined.
+"""The sources, ready to be walked and read, and what each layer holds of all of them.
 
 Of two pages of one topic the nearer is listed and says what it overrides. A source that is not
 there is a problem and no files. Every path is opened below its own source's root.
@@ -6,31 +6,27 @@ there is a problem and no files. Every path is opened below its own source's roo
 
 import os
 import threading
-import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sage.deadline import Deadline
-from sage.documents.containment import close, open_inside
+from sage.documents.containment import close, open_inside, read_file
 from sage.documents.files import (
     EarlierWalk,
     Rules,
     SourceFile,
     Stamp,
     Walk,
-    earlier_walk,
-    read_file,
     stamp_of,
-    walk_layer,
 )
 from sage.documents.ignore_patterns import ignore_rule
 from sage.documents.imports import Imports, importing
 from sage.documents.places import Places, is_below_any
 from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
-from sage.errors import ConfigError, TimeoutExceeded
-from sage.folder_watch import FolderWatch
+from sage.documents.walk import SharedScan, WatchedWalk, earlier_walk, walk_layer
+from sage.errors import ConfigError
 from sage.paths import KNOWLEDGE_DIR
 from sage.settings import Settings
 from sage.sources import Source, fault_of
@@ -44,6 +40,18 @@ class Listed(NamedTuple):
     problems: tuple[Problem, ...]
     complete: bool = True
     unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listing:
+    """What one layer holds now. It is the same object for as long as nothing changes."""
+
+    layer: str
+    files: tuple[SourceFile, ...]
+    problems: tuple[Problem, ...]
+    complete: bool
+    unseen: bool = False
+    """Whether what is missing may well be there: time ran out, or the system failed a call."""
 
 
 class _Earlier(NamedTuple):
@@ -210,7 +218,74 @@ class SourceRoot:
         )
 
 
-def joined(parts: Sequence[Listed]) -> tuple[SourceFile, ...]:
+class Listings:
+    """What the layers of all sources hold, looked at anew at every call. Thread-safe."""
+
+    def __init__(
+        self, sources: Mapping[str, SourceRoot], forget: Callable[[Iterable[str]], None]
+    ) -> None:
+        """Args:
+        sources: by name, nearest first.
+        forget: told the paths of files that are gone.
+        """
+        self._sources = sources
+        self._forget = forget
+        self._known: dict[str, Listing] = {}
+        self._listed: dict[str, list[Listed]] = {}
+        self._stale: set[str] = set()
+        self._lock = threading.Lock()
+
+    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
+        """What the layers hold at this moment."""
+        return tuple(self._refresh_layer(layer, deadline) for layer in layers)
+
+    def distrust(self, layer: str) -> None:
+        """Give the layer a new listing at the next call, also if nothing seems to have changed."""
+        with self._lock:
+            self._stale.add(layer)
+
+    def _refresh_layer(self, layer: str, deadline: Deadline) -> Listing:
+        listed = [
+            root.list_files(layer, deadline)
+            for root in self._sources.values()
+            if layer in root.source.layers
+        ]
+        complete, unseen = _all_of(listed)
+        known = None if layer in self._stale else self._known.get(layer)
+        if known and complete and self._listed.get(layer) == listed:
+            return known
+        problems = tuple(problem for one in listed for problem in one.problems)
+        listing = Listing(layer, _joined(listed), problems, complete, unseen)
+        if complete:
+            self._keep(listing, listed)
+        return listing
+
+    def _keep(self, listing: Listing, listed: list[Listed]) -> None:
+        with self._lock:
+            before = self._known.get(listing.layer)
+            self._known[listing.layer] = listing
+            self._listed[listing.layer] = listed
+            self._stale.discard(listing.layer)
+            gone = {source.path for source in before.files} if before else set()
+            self._forget(gone.difference(source.path for source in listing.files))
+
+
+def files_of(listings: Sequence[Listing]) -> list[SourceFile]:
+    """The files of several layers, in reading order."""
+    return [source for listing in listings for source in listing.files]
+
+
+def are_complete(listings: Iterable[Listing]) -> bool:
+    """Whether nothing is missing from any of them."""
+    return all(listing.complete for listing in listings)
+
+
+def open_sources(settings: Settings) -> dict[str, SourceRoot]:
+    """The sources that are served, by name, nearest first."""
+    return {one.name: SourceRoot(one, settings) for one in settings.served}
+
+
+def _joined(parts: Sequence[Listed]) -> tuple[SourceFile, ...]:
     """The files of all sources, nearest first: what a nearer one has, too, is left out."""
     if len(parts) == 1:
         return parts[0].files
@@ -231,12 +306,7 @@ def joined(parts: Sequence[Listed]) -> tuple[SourceFile, ...]:
     )
 
 
-def open_sources(settings: Settings) -> dict[str, SourceRoot]:
-    """The sources that are served, by name, nearest first."""
-    return {one.name: SourceRoot(one, settings) for one in settings.served}
-
-
-def all_of(parts: Iterable[Listed]) -> tuple[bool, bool]:
+def _all_of(parts: Iterable[Listed]) -> tuple[bool, bool]:
     """Whether nothing is missing from any, and whether something could not be looked at."""
     listed = list(parts)
     return all(one.complete for one in listed), any(one.unseen for one in listed)
@@ -259,130 +329,3 @@ def _ignores(source: Source) -> tuple[Callable[[str], bool], str]:
 def _name_taken(one: SourceFile) -> Problem:
     message = "its name begins like the paths of a source; rename its folder"
     return Problem(one.path, "unreadable-name", message)
-
-
-LEAST_WATCHED = 2_000
-"""Names in a layer above which its folders are watched: fewer are looked at as fast."""
-STANDS_SECONDS = 5.0
-"""So long a walk stands while nothing is told: some changes are never told."""
-
-
-class WatchedWalk:
-    """The last walk of a large layer, for as long as nothing changes in its folders. Thread-safe.
-
-    A walk stands when its folders were watched before it began and nothing was told since.
-    """
-
-    def __init__(
-        self, root: Path, least: int | None = None, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        """Args:
-        least: how many names a layer has at least that is worth it.
-        """
-        self._root = root
-        self._least = LEAST_WATCHED if least is None else least
-        self._now = now
-        self._lock = threading.Lock()
-        self._watch: FolderWatch | None = None
-        self._walk: Walk | None = None
-        self._is_first = True
-        self._until = 0.0
-        self._since = 0
-        self._tops: list[tuple[int, int]] = []
-
-    def current(self) -> Walk | None:
-        """The last walk when another one would find the same; else None."""
-        with self._lock:
-            known = self._walk
-            if known is None:
-                return None
-            same = self._changes == self._since and self._now() < self._until
-            if not same or _identities(self._root, known) != self._tops:
-                self._walk = known = None
-            return known
-
-    def walk(self, scan: Callable[[], Walk]) -> Walk:
-        """A new walk, kept if it stands."""
-        with self._lock:
-            since, began = self._changes, self._now()
-        walk = scan()
-        with self._lock:
-            self._walk = None
-            tops = _identities(self._root, walk)
-            if walk.seen < self._least or not _may_stand(walk) or not tops:
-                self._stop()
-            elif self._is_first:
-                self._is_first = False  # a command looks once: nothing is gained for it
-            elif self._watch is None or not self._watch.covers(walk.folders):
-                self._watch = self._watch or FolderWatch()
-                self._watch.follow(self._root, walk.folders)
-            elif self._changes == since:
-                self._walk, self._since, self._tops = walk, since, tops
-                self._until = began + STANDS_SECONDS
-        return walk
-
-    @property
-    def _changes(self) -> int:
-        return self._watch.changes if self._watch is not None else 0
-
-    def _stop(self) -> None:
-        if self._watch is not None:
-            self._watch.stop()
-
-
-def _may_stand(walk: Walk) -> bool:
-    """Whether everything that decides what a walk finds lies in the folders it went through."""
-    whole = walk.complete and not walk.unseen and not walk.linked
-    return whole and all(place.folder in walk.folders for place in walk.places)
-
-
-def _identities(root: Path, walk: Walk) -> list[tuple[int, int]]:
-    """Which folders a layer begins with now: one further up may have been moved or replaced."""
-    try:
-        found = [(root / place.folder).stat() for place in walk.places]
-    except OSError:
-        return []
-    return [(one.st_dev, one.st_ino) for one in found]
-
-
-class SharedScan:
-    """Lets callers who arrive while a scan runs share the next one.
-
-    A scan that began before a call may have passed the file just edited; one that begins after
-    it cannot miss the edit, for any number of callers, also those that waited for a place.
-    """
-
-    def __init__(self) -> None:
-        self._done = threading.Condition()
-        self._started = 0
-        self._finished = 0
-        self._running = False
-        self._result: Walk | None = None
-        self._began = float("-inf")
-        """When the scan of the result did."""
-
-    def run(self, scan: Callable[[], Walk], deadline: Deadline) -> Walk:
-        """The result of a scan that began after this call arrived."""
-        with self._done:
-            if self._result is not None and self._began >= deadline.since:
-                return self._result
-            wanted = self._started + 1
-            while self._running or self._finished >= wanted:
-                if self._finished >= wanted and self._result is not None:
-                    return self._result
-                if not self._done.wait(deadline.remaining_seconds):
-                    raise TimeoutExceeded(deadline.message)
-            self._running = True
-            self._started += 1
-            began = time.monotonic()
-        walk: Walk | None = None
-        try:
-            walk = scan()
-            return walk
-        finally:
-            with self._done:
-                self._running = False
-                # A scan cut short by its own caller's deadline is no answer for the others.
-                if walk is not None and walk.complete and not walk.unseen:
-                    self._finished, self._result, self._began = self._started, walk, began
-                self._done.notify_all()

@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
-from sage.documents.containment import close, may_pass
+from sage.documents.containment import close
 from sage.documents.document import Document, name_title, slug
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile, Stamp, may_pass
 from sage.documents.front_matter import split_front_matter
 from sage.documents.markdown import plain_text
 from sage.documents.nearest import Named
-from sage.documents.plain_text import SETEXT, split_heading_id
-from sage.documents.site_markup import FENCE
+from sage.documents.plain_text import FENCE, SETEXT, split_heading_id
 from sage.documents.topics import normalised
 
 # Front matter may take 16 KB; a title stands right behind it.

@@ -12,15 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from sage.deadline import Deadline
-from sage.documents.containment import (
-    MARKDOWN_SUFFIXES,
-    close_folder,
-    open_below,
-    open_folder,
-)
-from sage.documents.files import MAX_DEPTH
 from sage.documents.problems import Problem
-from sage.paths import KNOWLEDGE_DIR
+from sage.documents.walk import MAX_DEPTH, close_folder, open_below, open_folder
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.sanitize import shown_name
 
 OTHER_PAGES = (".rst", ".adoc", ".asciidoc", ".txt", ".org", ".html", ".htm", ".ipynb", ".pdf",

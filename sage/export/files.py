@@ -12,10 +12,10 @@ from pathlib import Path
 from sage.atomic import read_bytes, remove_empty_folder, replace_bytes
 from sage.check.pages import Base
 from sage.check.rules import EXPORT_DRIFT
-from sage.documents.containment import close_folder, open_folder
 from sage.documents.document import Document
 from sage.documents.exported import Damaged, find_block, is_exported, whole_mark
 from sage.documents.problems import Problem
+from sage.documents.walk import close_folder, open_folder
 from sage.errors import ConfigError, InvalidInput
 from sage.export.hosts import HOST_NAMES, RULES_OF, SKILL_FOLDERS, ExportHost, find_host
 from sage.export.selection import ExportSelection, chosen, recorded

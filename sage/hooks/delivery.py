@@ -9,8 +9,8 @@ from sage.deadline import Deadline
 from sage.documents.document import Document, Section
 from sage.documents.files import SourceFile
 from sage.documents.front_matter import SCOPE_KEYS
-from sage.documents.library import files_of
 from sage.documents.scopes import folder_scope, matching_glob
+from sage.documents.source_roots import files_of
 from sage.errors import counted
 from sage.hooks.events import Event
 from sage.hooks.fence import Piece, chosen, fenced, most_tokens

@@ -5,8 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sage.documents.source_lines import bracket_line, without_forged_brackets
-from sage.sanitize import clean
+from sage.sanitize import bracket_line, clean, without_forged_brackets
 
 FENCE = "sage-reference"
 _TAG = re.compile(rf"<(?=/?{FENCE})", re.IGNORECASE)

@@ -16,8 +16,8 @@ from typing import Any
 
 from sage.access.token_file import moment
 from sage.care.usage import SEARCH, older_log
-from sage.documents.source_lines import commented_paths, heading_sources
 from sage.http.metrics import OK, RESOURCE, Observation
+from sage.sanitize import commented_paths, heading_sources
 
 logger = logging.getLogger("sage.usage")
 

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sage.atomic import replace_bytes
-from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.documents.places import TOOL_FOLDERS
 from sage.documents.unserved import OTHER_PAGES
 from sage.errors import ConfigError
-from sage.paths import CONFIG_FILE, KNOWLEDGE_DIR
+from sage.paths import CONFIG_FILE, KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.settings import DEFAULT_LAYERS
 from sage.sources import checked_places
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from sage.atomic import create_bytes, read_bytes, replace_bytes
-from sage.documents.containment import MARKDOWN_SUFFIXES
 from sage.errors import ConfigError
-from sage.paths import KNOWLEDGE_DIR
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 
 AGENT_FILES = ("AGENTS.md", "CLAUDE.md")
 BEGIN = "<!-- sage:begin -->"

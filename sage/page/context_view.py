@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sage.answers import ContextAnswer, ContextSource
-from sage.documents.source_lines import heading_sources
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
 from sage.page.patience import Patience
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
+from sage.sanitize import heading_sources
 from sage.values import DEFAULT_BUDGET, MAX_BUDGET
 
 COLOURS = 8

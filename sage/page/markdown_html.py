@@ -18,7 +18,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from sage.documents.document import Document
-from sage.documents.site_markup import without_site_marks
+from sage.documents.plain_text import without_site_marks
 from sage.sanitize import clean
 
 # The inline rules are quadratic in open brackets; what has more is shown as it is written.

@@ -15,8 +15,8 @@ from urllib.parse import unquote
 from sage.deadline import no_deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import Listing, files_of
 from sage.documents.nearest import Named, nearest_named
+from sage.documents.source_roots import Listing, files_of
 from sage.knowledge import KnowledgeBase
 from sage.notes.related import Relations
 

@@ -11,9 +11,8 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from sage.answers import SearchAnswer, SearchResult
-from sage.documents.document import shown_id
 from sage.documents.plain_text import section_prose
-from sage.sanitize import clean
+from sage.sanitize import clean, shown_id
 from sage.search.catalog import DocumentEntry
 from sage.search.sections import PLAIN_TYPES, Found, FoundSection
 from sage.terms.analysis import folded, is_cjk

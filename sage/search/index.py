@@ -13,7 +13,7 @@ from operator import gt
 from typing import Any
 
 from sage import __version__
-from sage.documents import plain_text as prose
+from sage.documents.boilerplate import FOOTER_LINES
 from sage.search.catalog import EMPTY, Catalog, from_json, to_json
 from sage.search.indexing import Described
 from sage.terms import analysis
@@ -228,5 +228,5 @@ def _program() -> dict[str, Any]:
         "sage": __version__,
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "byteorder": sys.byteorder,
-        "longest": [analysis.MAX_TERM, analysis.MAX_PARTS, prose.FOOTER_LINES],
+        "longest": [analysis.MAX_TERM, analysis.MAX_PARTS, FOOTER_LINES],
     }

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Collection
 
+from sage.documents.boilerplate import ending_keys, footers_in, is_listing
 from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
-from sage.documents.plain_text import Prose, ending_keys, footers_in, is_listing, section_prose
+from sage.documents.plain_text import Prose, section_prose
 from sage.documents.topics import normalised, topic_parts
 from sage.search.catalog import DocumentEntry
 from sage.search.sections import SectionEntry, StoredDocument, pack_record

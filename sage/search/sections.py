@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sage.documents.document import Heading, Page, sections_below
-from sage.documents.site_markup import as_shown
-from sage.documents.slices import mark_above, status_notice
-from sage.sanitize import clean
+from sage.documents.plain_text import as_shown
+from sage.sanitize import clean, mark_above, status_notice
 from sage.search.catalog import Catalog, DocumentEntry
 from sage.search.index_reader import IndexReader
 from sage.search.query import NO_FILTERS, Concept, Filters

@@ -7,10 +7,10 @@ was not reached.
 from collections.abc import Callable, Iterator, Sequence
 
 from sage.deadline import Deadline
+from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.document import Document
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
-from sage.documents.plain_text import ending_keys, find_footers
 from sage.errors import TimeoutExceeded
 from sage.search.index import Index
 from sage.search.indexing import CountTokens, Described, describe

@@ -31,7 +31,7 @@ from sage.answers import (
 from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import Listing, files_of
+from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.knowledge import KnowledgeBase
 from sage.reading import load_all

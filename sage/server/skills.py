@@ -13,7 +13,7 @@ from typing import Any
 from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import files_of
+from sage.documents.source_roots import files_of
 from sage.errors import NotFound, TimeoutExceeded
 from sage.export.hosts import is_skill
 from sage.export.selection import ExportSelection

@@ -1,7 +1,7 @@
 """What of a document can be packed."""
 
 from sage.context.passages import passages_of
-from sage.documents.plain_text import ending_keys, find_footers
+from sage.documents.boilerplate import ending_keys, find_footers
 from tests.contexts import document, prose
 
 

@@ -1,23 +1,16 @@
-"""The attacks that the opening of files has to stop: each swaps something for a link."""
+"""The attacks that opening folders and files has to stop: each swaps something for a link."""
 
-import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sage.documents import containment
-from sage.documents.containment import (
-    Escape,
-    close_folder,
-    kind_of,
-    link_target,
-    open_below,
-    open_folder,
-    open_inside,
-)
+from sage.documents import containment, walk
+from sage.documents.containment import open_inside, read_file
+from sage.documents.files import Escape, stamp_of
+from sage.documents.walk import close_folder, open_below, open_folder
+from tests.conftest import Base
 
 
 @pytest.fixture(params=["by parent", "by path"])
@@ -26,7 +19,7 @@ def root(
 ) -> Iterator[Path]:
     """A root, once with the rules of systems that have `openat` and once without."""
     if request.param == "by path":
-        monkeypatch.setattr(containment, "_BY_PARENT", False)
+        monkeypatch.setattr(walk, "_BY_PARENT", False)
     root = tmp_path.resolve() / "repo"
     (root / ".knowledge" / "core").mkdir(parents=True)
     (root / ".knowledge" / "core" / "a.md").write_text("inside")
@@ -118,15 +111,6 @@ def test_folder_and_fifo_are_no_files_and_never_block(root: Path) -> None:
         read(root, ".knowledge/core")
 
 
-def test_name_that_only_begins_like_the_root_lies_outside(root: Path) -> None:
-    twin = root.with_name("repo-two")
-    twin.mkdir()
-    (twin / "a.md").write_text("secret")
-    (root / ".knowledge" / "core" / "b.md").symlink_to(twin / "a.md")
-    with pytest.raises(Escape, match="leaves the repository"):
-        link_target(root, ".knowledge/core/b.md")
-
-
 def test_open_folder_can_be_listed_and_entered(root: Path) -> None:
     folder = open_folder(root, ".knowledge")
     below = open_below(folder, "core")
@@ -173,43 +157,57 @@ def test_no_descriptor_stays_open_when_a_file_cannot_be_looked_at(
         os.fstat(descriptor)
 
 
-def test_a_link_that_cannot_be_read_now_is_not_taken_for_a_file(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+def test_read_gives_the_bytes_and_their_stamp(base: Base) -> None:
+    base.write({"core/a.md": b"\xef\xbb\xbfa\r\nb"})
+    read = read_file(base.root, ".knowledge/core/a.md", 100)
+    assert read == (b"\xef\xbb\xbfa\r\nb", stamp_of(base.path("core/a.md").stat()))
+
+
+def test_file_that_grew_beyond_the_limit_counts_as_torn(base: Base) -> None:
+    base.write({"core/a.md": "x" * 100})
+    assert read_file(base.root, ".knowledge/core/a.md", 50) is None
+
+
+def test_file_written_to_while_it_is_read_counts_as_torn(
+    base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(path: object, **_: object) -> str:
-        raise OSError(5, "Input/output error")
+    base.write({"core/a.md": "before"})
+    read_all = containment._read_all
 
-    monkeypatch.setattr(os.path, "realpath", fail)
-    with pytest.raises(OSError, match="Input/output"):
-        containment.link_target(root, ".knowledge/core/a.md")
+    def read_and_write(descriptor: int, most: int) -> bytes:
+        data = read_all(descriptor, most)
+        base.write({"core/a.md": "behind"})
+        return data
 
-
-@pytest.mark.parametrize(
-    ("error", "passes"),
-    [
-        (OSError(5, "Input/output error"), True),
-        (OSError(24, "Too many open files"), True),
-        (PermissionError(13, "Permission denied"), False),
-        (FileNotFoundError(2, "No such file"), False),
-        (OSError(40, "Too many levels of symbolic links"), False),
-        (Escape("a symbolic link"), False),
-    ],
-)
-def test_errors_that_say_nothing_about_a_file_may_pass(error: OSError, passes: bool) -> None:
-    assert containment.may_pass(error) is passes
+    monkeypatch.setattr(containment, "_read_all", read_and_write)
+    assert read_file(base.root, ".knowledge/core/a.md", 50) is None
 
 
-def test_the_kind_of_what_cannot_be_looked_at_now_is_not_guessed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_file_outside_the_root_is_never_read(base: Base, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    base.write({"core/a.md": "x"})
+    base.path("core/b.md").symlink_to(tmp_path / "secret.md")
+    with pytest.raises(Escape):
+        read_file(base.root, ".knowledge/core/b.md", 100)
+
+
+class Emptied:
+    """The status of a file that ext4 is about to truncate: no size, but still its blocks."""
+
+    st_size, st_blocks = 0, 8
+
+    def __init__(self, status: os.stat_result) -> None:
+        self._status = status
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._status, name)
+
+
+def test_file_that_has_no_size_but_still_its_blocks_is_being_truncated(
+    base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    assert kind_of(tmp_path / "none") is None
-    assert kind_of(tmp_path / "loop") == 0
-    assert kind_of(tmp_path) == stat.S_IFDIR
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, "failed")
-
-    monkeypatch.setattr(os, "stat", fail)
-    with pytest.raises(OSError, match="failed"):
-        kind_of(tmp_path)
+    base.write({"core/a.md": ""})
+    assert read_file(base.root, ".knowledge/core/a.md", 100)
+    status_of = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda descriptor: Emptied(status_of(descriptor)))
+    assert read_file(base.root, ".knowledge/core/a.md", 100) is None

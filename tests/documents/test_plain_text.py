@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sage.documents.plain_text import find_footers, is_listing, last_lines, section_prose
-from sage.documents.site_markup import without_site_marks
+from sage.documents.plain_text import section_prose, without_site_marks
 
 PROSE = Path(__file__).parent.parent / "golden" / "prose"
 
@@ -56,56 +55,19 @@ def test_code_is_kept_apart_and_fences_nest() -> None:
     assert prose.whole == "before\nafter\n```py\nx = 1\n```"
 
 
-@pytest.mark.parametrize(
-    ("heading", "body"),
-    [
-        ("Table of Contents", "- [1. Overview](#1-overview)\n- [2. Use](#2-use)"),
-        ("2. Contents", "* [Overview](#overview)"),
-        ("Related", "- `.knowledge/core/x.md` — what it says\n- [b](b.md)"),
-        ("See also", "- [a](a.md): a long remark that says what the other page is about"),
-        ("目录", "- [一](#一)"),
-        ("Pages", "- [a](a.md)\n- [b](b.md)\n\n---"),
-    ],
-)
-def test_sections_that_only_point_elsewhere_are_listings(heading: str, body: str) -> None:
-    assert is_listing(heading, f"## {heading}\n\n{body}\n", 2)
-
-
-@pytest.mark.parametrize(
-    ("heading", "body"),
-    [
-        ("Related work", "Others have tried to measure this before us, with little success."),
-        ("Contents", "The crate contains the parts below, weighed and labelled by hand."),
-        ("Links", ""),
-        ("Setup", "- [Install it](a.md)\n- Then run the migration before the first start."),
-    ],
-)
-def test_sections_that_say_something_are_no_listings(heading: str, body: str) -> None:
-    assert not is_listing(heading, f"## {heading}\n\n{body}\n", 2)
-
-
 def test_footers_are_left_out() -> None:
     source = "Text.\n\n---\n\n*The Team Handbook*\n"
-    assert last_lines(source) == ("*The Team Handbook*", "Text.")
     assert section_prose(source, 0, frozenset({"*The Team Handbook*"})).text == "Text."
-
-
-def test_a_line_is_a_footer_when_many_documents_end_with_it() -> None:
-    assert find_footers([("end",)] * 4 + [("other",)] * 2) == {"end"}
-    assert not find_footers([("end",)] * 3)
-    assert not find_footers([("end",)] * 5 + [()] * 50)
 
 
 @given(st.text(), st.integers(0, 6))
 def test_any_text_has_a_plain_form(source: str, level: int) -> None:
     prose = section_prose(source, level)
     assert isinstance(prose.whole, str)
-    assert is_listing("Links", source, level) in (True, False)
 
 
 @pytest.mark.parametrize("line", [" " * 500_000 + "x", "`" + "./" * 300_000, "|" + "-" * 500_000])
 def test_line_without_end_is_looked_at_once(line: str) -> None:
-    assert not is_listing("Links", line, 1)
     assert section_prose(f"{line}x", 0).text
 
 

@@ -1,8 +1,8 @@
 import pytest
 
+from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.document import Document, parse_document
 from sage.documents.files import Stamp
-from sage.documents.plain_text import ending_keys, find_footers
 from sage.search.catalog import DocumentEntry
 from sage.search.indexing import describe
 from sage.search.sections import unpack_record

@@ -16,7 +16,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from sage import __version__
 from sage.deadline import Deadline
-from sage.documents.library import Library, Listing
+from sage.documents.source_roots import Listing
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.server.mcp_server import create_server
 from sage.settings import load_settings
@@ -195,16 +195,6 @@ class Stuck(KnowledgeBase):
         return super().info(deadline)
 
 
-class StuckLibrary(Library):
-    """Its listing, too, does not come."""
-
-    queue: threading.Event
-
-    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
-        self.queue.wait(PATIENCE_SECONDS)
-        return ()
-
-
 @pytest.fixture
 def stuck(knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stuck]:
     monkeypatch.setattr("sage.server.async_knowledge.GRACE_SECONDS", 0.0)
@@ -269,9 +259,11 @@ def test_a_cancelled_call_stops_its_work(stuck: Stuck) -> None:
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_stuck_file_system_does_not_hold_up_the_greeting(stuck: Stuck, mode: str) -> None:
-    library = StuckLibrary(stuck.settings)
-    library.queue = stuck.queue
-    stuck.library = library
+    def wait(layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
+        stuck.queue.wait(PATIENCE_SECONDS)
+        return ()
+
+    stuck.library.refresh = wait
 
     async def question(client: Any) -> None:
         assert "core, guidelines, frameworks, practices." in client.instructions

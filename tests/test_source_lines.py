@@ -4,19 +4,22 @@ import json
 
 import pytest
 
-from sage.documents.source_lines import (
+from sage.hooks.command import run
+from sage.page.site import PageRequest, Site
+from sage.sanitize import (
     bracket_line,
     comment_line,
     commented_paths,
     heading_line,
     heading_sources,
+    mark_above,
+    shown_id,
     split_at_comments,
+    status_notice,
     without_forged_brackets,
     without_forged_comments,
     without_forged_headings,
 )
-from sage.hooks.command import run
-from sage.page.site import PageRequest, Site
 from tests.conftest import Base
 
 PATHS = [
@@ -84,6 +87,23 @@ def test_a_read_text_is_divided_at_its_pages() -> None:
         "head\n",
         [("a.md", "", "\n\nA\n\n"), ("b.md", ":1-2", "\n\nB")],
     )
+
+
+def test_a_line_whose_bracket_is_never_opened_names_no_page() -> None:
+    assert list(heading_sources("# see docs/a.md:1-2)\n")) == [(0, "")]
+
+
+def test_the_mark_above_a_page_says_its_lines_and_whether_it_is_in_force() -> None:
+    assert mark_above("a\u200b.md", (1, 2), "") == "<!-- a.md:1-2 -->\n\n"
+    notice = status_notice("published", "core/new")
+    assert notice == "Superseded: no longer in force. Read core/new instead."
+    assert mark_above("a.md", None, notice) == f"<!-- a.md -->\n\n[{notice}]\n\n"
+    assert status_notice("published", "") == ""
+
+
+def test_an_id_is_shown_where_the_topic_does_not_end_with_it() -> None:
+    assert shown_id("core/Principles", "principles") == ""
+    assert shown_id("core/old/page", "principles") == "principles"
 
 
 def test_other_places_stay_as_written() -> None:

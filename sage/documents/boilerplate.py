@@ -1,0 +1,91 @@
+"""What says nothing of its own: tables of contents, lists of links, and the footers of a site.
+
+A section that only points elsewhere is told by its lines; a footer by how many pages end with it.
+"""
+
+import hashlib
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from sage.documents.plain_text import RULE, below_heading
+
+_LISTING = re.compile(
+    r"(?:table of )?contents|toc|on this page|in this (?:page|document|section|guide)"
+    r"|related(?: \w+){0,2}|see also|further reading|(?:external |useful )?links|navigation"
+    r"|目录|相关(?:文档|链接|内容|阅读)?|参见",
+    re.IGNORECASE,
+)
+_NUMBERING = re.compile(r"[\d.]+[ \t]*")
+_LINK_LINE = re.compile(
+    # Possessive: a line of a million blanks would be tried once for each pair of them.
+    r"[ \t]*+(?:[-*+]|\d{1,9}[.)])?[ \t]*+(?:\*\*)?"
+    r"(?:\[[^\[\]]{0,500}\](?:\([^()]{0,2000}\)|\[[^\[\]]{0,200}\])?"
+    r"|`(?=[^`\n/.#]*[/.#])[^`\n]*+`|<?https?://\S+)"
+    r"(?:\*\*)?[ \t]*(?P<after>[^\n]*)"
+)
+_MAX_REMARK = 120
+FOOTER_LINES = 3
+_MIN_FOOTER_DOCUMENTS = 4
+_MIN_FOOTER_SHARE = 0.1
+# The end of a fence or a table is no footer however often it is repeated.
+_MAY_BE_FOOTER = re.compile(r"(?!```|~~~|\|)(?=[\W_]*+\w)")
+
+
+def is_listing(heading: str, source: str, level: int) -> bool:
+    """Whether a section only points elsewhere: a table of contents, related pages, links."""
+    lines = [line for line in below_heading(source, level) if line.strip()]
+    lines = [line for line in lines if not RULE.match(line)]
+    if not lines:
+        return False
+    links = sum(map(_points_elsewhere, lines))
+    if _LISTING.fullmatch(_NUMBERING.sub("", heading.strip(), count=1).strip(" :")):
+        return links * 2 >= len(lines)
+    return level > 0 and links == len(lines) and not any(map(_remark, lines))
+
+
+def last_lines(body: str) -> tuple[str, ...]:
+    """The lines that may be a footer: the last ones of a document, rules left out."""
+    lines = (line.strip() for line in reversed(body[-2000:].splitlines()) if not RULE.match(line))
+    written = itertools.islice(filter(None, lines), FOOTER_LINES)
+    return tuple(line for line in written if _MAY_BE_FOOTER.match(line))
+
+
+def ending_keys(body: str) -> tuple[str, ...]:
+    """A short name for each line that may be a footer, the same in every process."""
+    return tuple(map(_line_key, last_lines(body)))
+
+
+def footers_in(body: str, footers: Collection[str]) -> frozenset[str]:
+    """The last lines of a document whose keys are those of footers."""
+    return frozenset(line for line in last_lines(body) if _line_key(line) in footers)
+
+
+def find_footers(endings: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    """The last lines, or their keys, that so many documents share that they say nothing of one.
+
+    Args:
+        endings: what `last_lines` or `ending_keys` gives, for each document.
+    """
+    counts: Counter[str] = Counter()
+    documents = 0
+    for lines in endings:
+        documents += 1
+        counts.update(set(lines))
+    least = max(_MIN_FOOTER_DOCUMENTS, documents * _MIN_FOOTER_SHARE)
+    return frozenset(line for line, count in counts.items() if count >= least)
+
+
+def _line_key(line: str) -> str:
+    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def _points_elsewhere(line: str) -> bool:
+    return _LINK_LINE.match(line) is not None
+
+
+def _remark(line: str) -> bool:
+    """Whether a line says more than a caption about what it points to."""
+    match = _LINK_LINE.match(line)
+    return match is not None and len(match["after"]) > _MAX_REMARK

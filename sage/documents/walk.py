@@ -1,0 +1,338 @@
+"""The walk of a layer: its folders opened one below the other, unchanged files taken as they are.
+
+Every folder is opened from its parent without following a link, so one that is swapped for a link
+meanwhile is not entered. A walk that finds what an earlier one found costs little more than its
+system calls; what is new is left to `files`. A walk may serve several calls: those that waited for
+it, and in a large layer those before anything changes.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from sage.deadline import Deadline
+from sage.documents.files import EarlierWalk, Rules, SourceFile, Stamp, Walk, take, take_unlisted
+from sage.documents.places import LayerPlaces, Places, is_below_any, may_hold
+from sage.errors import TimeoutExceeded
+from sage.folder_watch import FolderWatch
+from sage.paths import KNOWLEDGE_DIR
+
+MAX_DEPTH = 64
+LEAST_WATCHED = 2_000
+"""Names in a layer above which its folders are watched: fewer are looked at as fast."""
+STANDS_SECONDS = 5.0
+"""So long a walk stands while nothing is told: some changes are never told."""
+_CHECK_EVERY = 256
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_BY_PARENT = os.open in os.supports_dir_fd
+
+
+def walk_layer(
+    root: Path,
+    layer: str,
+    rules: Rules,
+    deadline: Deadline,
+    known: EarlierWalk = EarlierWalk((), {}),  # noqa: B008 - immutable
+    where: LayerPlaces | None = None,
+) -> Walk:
+    """List the markdown files of a layer, by path; `complete` is false when time ran out.
+
+    Args:
+        known: the files of an earlier walk with the same rules. Those whose stamp is still the
+            same are taken as they are, which makes a walk cost little more than its system calls.
+    """
+    where = where or Places((layer,), {}).of_layer(layer)
+    walk = Walk(root, layer, rules, deadline, known, where.places, where.address)
+    walk.pause_at = min(_CHECK_EVERY, rules.max_files)
+    for place in walk.places:
+        if rules.others and is_below_any(rules.others, place.folder):
+            message = f"sage.yaml maps {layer} to it; it is another source's"
+            walk.leave_out(place.folder, "not-ours", message)
+        elif place.folder not in walk.folders:
+            _walk_from(walk, place.folder, place.folder)
+    # Linked folders come last, so that a folder reached twice is listed under its own name.
+    while walk.links and walk.complete:
+        walk.links.sort(reverse=True)
+        path, real = walk.links.pop()
+        if _is_new_folder(walk, path, real):
+            _walk_from(walk, path, real)
+    walk.found_the_same = walk.unchanged == len(walk.files) == len(known.files)
+    walk.files = list(known.files) if walk.found_the_same else sorted(walk.files)
+    walk.problems.sort(key=lambda problem: problem.path)
+    return walk
+
+
+def earlier_walk(files: tuple[SourceFile, ...]) -> EarlierWalk:
+    """What a later walk may take as it is."""
+    folders: dict[str, dict[str, SourceFile | None]] = {}
+    for source in files:
+        folder, _, name = source.path.rpartition("/")
+        below: SourceFile | None = source
+        while folder and name not in (here := folders.setdefault(folder, {})):
+            here[name] = below
+            below = None
+            folder, _, name = folder.rpartition("/")
+    return EarlierWalk(files, folders)
+
+
+def open_folder(root: Path, relative: str) -> int | str:
+    """What `os.scandir` takes to list a folder that is no link: a descriptor, or on systems
+    without `openat` its path."""
+    if not _BY_PARENT:
+        return str(root / relative)
+    return _descend(root, relative.split("/") if relative else [])
+
+
+def open_below(folder: int | str, name: str) -> int | str:
+    """The same for a folder inside one that is open."""
+    if isinstance(folder, str):
+        return f"{folder}/{name}"
+    return os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+
+
+def close_folder(folder: int | str) -> None:
+    """Give the descriptor of `open_folder` or `open_below` back."""
+    # It was only read: nothing is lost when the system says that this failed.
+    if isinstance(folder, int):
+        with suppress(OSError):
+            os.close(folder)
+
+
+class WatchedWalk:
+    """The last walk of a large layer, for as long as nothing changes in its folders. Thread-safe.
+
+    A walk stands when its folders were watched before it began and nothing was told since.
+    """
+
+    def __init__(
+        self, root: Path, least: int | None = None, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Args:
+        least: how many names a layer has at least that is worth it.
+        """
+        self._root = root
+        self._least = LEAST_WATCHED if least is None else least
+        self._now = now
+        self._lock = threading.Lock()
+        self._watch: FolderWatch | None = None
+        self._walk: Walk | None = None
+        self._is_first = True
+        self._until = 0.0
+        self._since = 0
+        self._tops: list[tuple[int, int]] = []
+
+    def current(self) -> Walk | None:
+        """The last walk when another one would find the same; else None."""
+        with self._lock:
+            known = self._walk
+            if known is None:
+                return None
+            same = self._changes == self._since and self._now() < self._until
+            if not same or _identities(self._root, known) != self._tops:
+                self._walk = known = None
+            return known
+
+    def walk(self, scan: Callable[[], Walk]) -> Walk:
+        """A new walk, kept if it stands."""
+        with self._lock:
+            since, began = self._changes, self._now()
+        walk = scan()
+        with self._lock:
+            self._walk = None
+            tops = _identities(self._root, walk)
+            if walk.seen < self._least or not _may_stand(walk) or not tops:
+                self._stop()
+            elif self._is_first:
+                self._is_first = False  # a command looks once: nothing is gained for it
+            elif self._watch is None or not self._watch.covers(walk.folders):
+                self._watch = self._watch or FolderWatch()
+                self._watch.follow(self._root, walk.folders)
+            elif self._changes == since:
+                self._walk, self._since, self._tops = walk, since, tops
+                self._until = began + STANDS_SECONDS
+        return walk
+
+    @property
+    def _changes(self) -> int:
+        return self._watch.changes if self._watch is not None else 0
+
+    def _stop(self) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+
+
+class SharedScan:
+    """Lets callers who arrive while a scan runs share the next one.
+
+    A scan that began before a call may have passed the file just edited; one that begins after
+    it cannot miss the edit, for any number of callers, also those that waited for a place.
+    """
+
+    def __init__(self) -> None:
+        self._done = threading.Condition()
+        self._started = 0
+        self._finished = 0
+        self._running = False
+        self._result: Walk | None = None
+        self._began = float("-inf")
+        """When the scan of the result did."""
+
+    def run(self, scan: Callable[[], Walk], deadline: Deadline) -> Walk:
+        """The result of a scan that began after this call arrived."""
+        with self._done:
+            if self._result is not None and self._began >= deadline.since:
+                return self._result
+            wanted = self._started + 1
+            while self._running or self._finished >= wanted:
+                if self._finished >= wanted and self._result is not None:
+                    return self._result
+                if not self._done.wait(deadline.remaining_seconds):
+                    raise TimeoutExceeded(deadline.message)
+            self._running = True
+            self._started += 1
+            began = time.monotonic()
+        walk: Walk | None = None
+        try:
+            walk = scan()
+            return walk
+        finally:
+            with self._done:
+                self._running = False
+                # A scan cut short by its own caller's deadline is no answer for the others.
+                if walk is not None and walk.complete and not walk.unseen:
+                    self._finished, self._result, self._began = self._started, walk, began
+                self._done.notify_all()
+
+
+def _walk_from(walk: Walk, path: str, real: str) -> None:
+    """Walk a folder whose path in the knowledge base is `path` and in the root is `real`."""
+    try:
+        folder = open_folder(walk.root, real)
+    except OSError as error:
+        take_unlisted(walk, path, error)
+    else:
+        _walk_folder(walk, path, real, folder)
+
+
+def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
+    """Walk an open folder and everything below it, and close it."""
+    walk.folders.add(real)
+    try:
+        for name in _take_files(walk, path, folder):
+            if walk.complete and _may_hold(walk, _joined(path, name)):
+                _walk_below(walk, _joined(path, name), _joined(real, name), name, folder)
+    except OSError as error:
+        take_unlisted(walk, path, error)
+    finally:
+        close_folder(folder)
+
+
+def _walk_below(walk: Walk, path: str, real: str, name: str, parent: int | str) -> None:
+    if path.count("/") > MAX_DEPTH:
+        walk.leave_out(path, "too-deep", f"nested deeper than {MAX_DEPTH} folders")
+    elif _is_new_folder(walk, path, real):
+        try:
+            folder = open_below(parent, name)
+        except OSError as error:
+            take_unlisted(walk, path, error)
+        else:
+            _walk_folder(walk, path, real, folder)
+
+
+def _take_files(walk: Walk, path: str, folder: int | str) -> list[str]:
+    """Take the files of an open folder; the names of its folders come back."""
+    inner: list[str] = []
+    here = walk.known.folders.get(path, {})
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            walk.seen += 1
+            if walk.seen > walk.pause_at and not _may_go_on(walk):
+                break
+            name = entry.name
+            before = here.get(name)
+            if before is not None and _is_unchanged(walk, entry, before.stamp):
+                walk.files.append(before)
+                walk.unchanged += 1
+            elif _is_known_folder(entry, here) or not take(walk, _joined(path, name), entry):
+                inner.append(name)
+    return inner
+
+
+def _is_known_folder(entry: "os.DirEntry[str]", here: Mapping[str, SourceFile | None]) -> bool:
+    return entry.name in here and entry.is_dir(follow_symlinks=False)
+
+
+def _is_unchanged(walk: Walk, entry: "os.DirEntry[str]", stamp: Stamp) -> bool:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    if status.st_nlink != 1:
+        walk.linked = True
+    return stamp == (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _may_go_on(walk: Walk) -> bool:
+    """Whether the limits allow more; asked rarely, since a clock costs as much as a file."""
+    limit = walk.rules.max_files
+    walk.pause_at = min(walk.pause_at + _CHECK_EVERY, limit)
+    if walk.seen > limit:
+        walk.leave_out(
+            f"{KNOWLEDGE_DIR}/{walk.layer}",
+            "too-many-files",
+            f"more than {limit} files; the rest is not served (limits.max_files)",
+            "error",
+        )
+        walk.complete = False
+    elif walk.deadline.expired:
+        walk.complete = False
+        walk.unseen = True
+    return walk.complete
+
+
+def _is_new_folder(walk: Walk, path: str, real: str) -> bool:
+    if real in walk.folders:
+        walk.leave_out(path, "listed-twice", "links to a folder that is served already", "note")
+        return False
+    return True
+
+
+def _joined(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def _may_hold(walk: Walk, folder: str) -> bool:
+    """Whether to look into a folder: not into another source's, nor where no place reaches."""
+    if folder in walk.rules.others:
+        return False
+    return walk.address is None or may_hold(walk.places, folder)
+
+
+def _descend(root: Path, folders: list[str]) -> int:
+    # The root may itself be reached through a link: it was resolved when it was found.
+    current = os.open(root, _FOLDER_FLAGS)
+    for name in folders:
+        try:
+            below = os.open(name, _FOLDER_FLAGS, dir_fd=current)
+        finally:
+            close_folder(current)
+        current = below
+    return current
+
+
+def _may_stand(walk: Walk) -> bool:
+    """Whether everything that decides what a walk finds lies in the folders it went through."""
+    whole = walk.complete and not walk.unseen and not walk.linked
+    return whole and all(place.folder in walk.folders for place in walk.places)
+
+
+def _identities(root: Path, walk: Walk) -> list[tuple[int, int]]:
+    """Which folders a layer begins with now: one further up may have been moved or replaced."""
+    try:
+        found = [(root / place.folder).stat() for place in walk.places]
+    except OSError:
+        return []
+    return [(one.st_dev, one.st_ino) for one in found]
