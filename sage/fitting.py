@@ -10,10 +10,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sage.answers import Omitted
-from sage.documents.document import section_topic
+from sage.documents.document import (
+    Slice,
+    beginning,
+    joined,
+    section_topic,
+    under_heading,
+)
 from sage.documents.markdown import parse_blocks
 from sage.documents.plain_text import line_starts
-from sage.documents.slices import Slice, beginning, joined, under_heading
 from sage.errors import counted
 from sage.sanitize import clean
 from sage.token_counter import TokenCounter

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
 from sage.deadline import no_deadline
-from sage.documents.document import Document
+from sage.documents.document import Document, whole
 from sage.documents.files import SourceFile
 from sage.documents.front_matter import STATUSES, TYPES
-from sage.documents.slices import whole
 from sage.documents.source_roots import files_of
 from sage.errors import InvalidInput, did_you_mean
 from sage.knowledge import KnowledgeBase

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
-from sage.documents.document import Document, slug
+from sage.documents.document import Document, Slice, slug, under_heading, whole
 from sage.documents.files import SourceFile
 from sage.documents.library import Library
-from sage.documents.slices import Slice, under_heading, whole
 from sage.documents.source_roots import Listing, are_complete, files_of
 from sage.documents.titles import Titled, files_with_heading, headings_of
 from sage.documents.topics import (

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sage.answers import Omitted
-from sage.documents.document import Document, parse_document
-from sage.documents.slices import Slice, under_heading, whole
+from sage.documents.document import Document, Slice, parse_document, under_heading, whole
 from sage.fitting import Reading, fit
 from sage.sanitize import clean
 from sage.token_counter import TokenCounter

@@ -8,8 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 from sage.care.history import History
 from sage.care.usage import UsageSummary
-from sage.documents.document import Document
-from sage.documents.slices import whole
+from sage.documents.document import Document, whole
 from sage.token_counter import TokenCounter
 
 NONE = "none"

@@ -20,7 +20,6 @@ __all__ = [
     "plain_text",
     "problems",
     "scopes",
-    "slices",
     "source_roots",
     "titles",
     "topics",

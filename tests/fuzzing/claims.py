@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 from sage.deadline import Deadline
-from sage.documents.document import Document, parse_document
+from sage.documents.document import Document, parse_document, whole
 from sage.documents.files import Stamp
 from sage.documents.library import decoded
-from sage.documents.slices import whole
 from sage.knowledge import KnowledgeBase
 from sage.sanitize import clean
 from sage.search.indexing import describe
