@@ -43,7 +43,7 @@ ROWS = [
     "cli",
 ]
 FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
-MOST_MODULES = 22
+MOST_MODULES = 21
 MOST_LINES = 430
 HOMES = {
     "cachetools": "cache",
