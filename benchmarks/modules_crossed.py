@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "sage"
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 300
 INITIALIZE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
