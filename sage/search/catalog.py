@@ -416,7 +416,8 @@ def _is_stored(document: StoredDocument) -> bool:
 
 
 def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
-    return all(type(value) is wanted for value, wanted in zip(values, types, strict=True))
+    # Of every section of every result: one by one took a third of unpacking it.
+    return tuple(map(type, values)) == types
 
 
 _TEXTS = tuple[str, ...]

@@ -277,7 +277,7 @@ class FoundSections:
     def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranked documents, each page that was replaced behind the one that replaces it."""
         order = list(ranked)
-        for one in ranked:
+        for one in ranked if self._catalog.successors else ():
             slots = [other.slot for other in order]
             here, successor = slots.index(one.slot), self._catalog.successors.get(one.slot)
             if successor in slots[here:]:
