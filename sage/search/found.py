@@ -22,7 +22,7 @@ from sage.search.catalog import (
 from sage.search.index_file import DAMAGED, UntrustedIndex
 from sage.search.query import NO_FILTERS, Filters, IndexReader
 from sage.search.ranking import Ranked, Ranker, ReadDocuments
-from sage.search.scoring import shown_score
+from sage.search.scoring import heading_words, shown_score
 from sage.search.verdict import Verdict
 from sage.search.vocabulary import Concept
 from sage.values import DATE, RELEVANCE
@@ -193,6 +193,19 @@ class IndexedDocuments:
                 self._unpacked = {}
             self._unpacked[slot] = known
         return known
+
+    def heading_lengths(self, rows: Sequence[int], first: Iterable[int]) -> list[int]:
+        """The words of the headings of some sections; 0 where that is the title."""
+        known, owners, firsts = (
+            self._reader.headings,
+            self._catalog.owners,
+            self._catalog.first_rows,
+        )
+        if known is not None:
+            return [known[row] for row in rows]
+        self.fetch([*(owners[row] for row in rows), *first])
+        places = ((owners[row], row - firsts[owners[row]] - 1) for row in rows)
+        return [heading_words(self.document(slot).sections[place]) for slot, place in places]
 
     def page(self, path: str) -> Page:
         """A page as it was indexed.

@@ -9,6 +9,7 @@ from sage.documents.topics import normalised, topic_parts
 from sage.search.analysis import Analyzer, content_words
 from sage.search.catalog import DocumentEntry, SectionEntry, StoredDocument, pack_record
 from sage.search.postings import Positions, Row
+from sage.search.scoring import heading_words
 
 CRUMB = " > "
 MAX_SUMMARY = 2_000
@@ -39,10 +40,11 @@ def describe(
         prose = section_prose(source, section.level, endings)
         row = _section_row(section, prose, analyzer)
         if row.length:
-            rows.append(row)
             said = len(content_words(analyzer.words(section.heading)))
             text = _without_footer(source, endings)
-            entries.append(_section_entry(document, ordinal, costs, row.length, said, text))
+            one = _section_entry(document, ordinal, costs, row.length, said, text)
+            entries.append(one)
+            rows.append(row._replace(heading=heading_words(one)))
     fields, lengths = _document_fields(document, analyzer)
     stored = StoredDocument(
         document.summary[:MAX_SUMMARY],

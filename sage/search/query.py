@@ -185,8 +185,7 @@ class _Parts:
         return " "
 
     def _phrase(self, match: re.Match[str]) -> str:
-        words = self._analyzer.words(match["phrase"])
-        phrase = tuple(words[:MAX_TERMS])
+        phrase = tuple(self._analyzer.words(match["phrase"])[:MAX_TERMS])
         if phrase and phrase not in self.phrases and len(self.phrases) < MAX_PHRASES:
             self.phrases.append(phrase)
         return f" {match['phrase']} "
@@ -195,8 +194,7 @@ class _Parts:
         # `set -euo pipefail` names a flag: what documents write with its dash is a word.
         if self._known.is_flag(match[0].lower().rstrip(".,;:!?)")):
             return match[0]
-        words = self._analyzer.words(match["excluded"])
-        self.excluded += words
+        self.excluded += self._analyzer.words(match["excluded"])
         return " "
 
 
@@ -266,6 +264,9 @@ class Wanted:
 
 class IndexReader(Protocol):
     """One generation of an index, as one search reads it."""
+
+    headings: Sequence[int] | None
+    """The words of the heading of each row; None where the records say it."""
 
     def gather(self, wanted: Wanted) -> int | None:
         """Have the candidates for a query at hand, in place of those before.

@@ -51,6 +51,13 @@ class ReadDocuments(Protocol):
     def document(self, slot: int) -> StoredDocument:
         """What is kept of one."""
 
+    def heading_lengths(self, rows: Sequence[int], first: Iterable[int]) -> Iterable[int]:
+        """The words of the headings of some sections; 0 where that is the title.
+
+        Args:
+            first: the documents that will most likely be read afterwards.
+        """
+
 
 Occurrences = Callable[[str, str], Iterable[tuple[int, Postings]]]
 """The postings of a form in a field, by segments: first row and what is counted from there."""
@@ -300,32 +307,24 @@ class Ranker:
         documents: ReadDocuments,
         first: Sequence[int],
     ) -> None:
-        """Raise the sections whose heading says what was asked, and little else.
-
-        Args:
-            first: the documents that will most likely be read afterwards.
-        """
+        """Raise the sections whose heading says what was asked, and little else."""
         asked = sum(matches.rarity * weight for matches, weight in weighed)
         said: dict[int, tuple[float, int]] = {}
         for matches, weight in weighed:
             for row in matches.headings:
                 held, words = said.get(row, (0.0, 0))
                 said[row] = (held + matches.rarity * weight, words + 1)
-        owners, firsts = self.catalog.owners, self.catalog.first_rows
+        owners = self.catalog.owners
         enough = [
             (held, words, row) for row, (held, words) in said.items() if held >= LEAST_SAID * asked
         ]
         enough = [one for one in enough if one[2] in scored.get(owners[one[2]], ())]
         most = nlargest(MOST_HEADINGS, enough)
-        if most:
-            documents.fetch([*(owners[row] for _, _, row in most), *first])
-        for held, words, row in most:
-            slot = owners[row]
-            entry = documents.document(slot).sections[row - firsts[slot] - 1]
-            # Without an anchor it is the page's title, which has a field of its own.
-            if entry.anchor:
-                share = min(1.0, words / max(entry.heading_length, 1))
-                scored[slot][row] += HEADING * held * share
+        lengths = documents.heading_lengths([row for _, _, row in most], first) if most else ()
+        for (held, words, row), length in zip(most, lengths, strict=True):
+            # The title has a field of its own.
+            if length:
+                scored[owners[row]][row] += HEADING * held * min(1.0, words / length)
 
     def _add_nearness(
         self, scored: Mapping[int, dict[int, float]], weighed: Sequence[Weighed]

@@ -7,7 +7,7 @@ import math
 from array import array
 from collections.abc import Sequence
 
-from sage.search.catalog import Catalog, DocumentEntry
+from sage.search.catalog import Catalog, DocumentEntry, SectionEntry
 
 DOCUMENT_K1, DOCUMENT_B = 1.8, 0.8
 SECTION_K1, SECTION_B = 2.0, 0.75
@@ -87,6 +87,11 @@ class CorpusStats:
                 norm *= 0.25 + 0.75 * entry.path_length * self.path_ratio
             score = count * (FIELD_K1 + 1) / (count + norm)
         return DOCUMENT_BOOSTS[name] * score
+
+
+def heading_words(section: SectionEntry) -> int:
+    """The words that a heading is said with; none where it is the title, which has its field."""
+    return max(section.heading_length, 1) if section.anchor else 0
 
 
 def rarity(holding: int, all_: int) -> float:
