@@ -15,8 +15,10 @@ from sage.search.postings import Postings
 from sage.search.query import Wanted
 from sage.search.vocabulary import Forms, stem_of
 
-CANDIDATES = 200
-"""Pages that the cluster hands over for a query; its order is only nearly ours."""
+CANDIDATES = 120
+"""Pages that the cluster hands over for the best answers; its order is only nearly ours."""
+MANY_CANDIDATES = 200
+"""Where more is asked for: a part of a list, another order, words that stand together."""
 _TOGETHER = 50
 """Pages that are looked at for words that stand together."""
 
@@ -60,7 +62,7 @@ class ClusterReader:
             self._connection,
             self._scope.indexes,
             {
-                "size": CANDIDATES if wanted.concepts else _TOGETHER,
+                "size": _most(wanted),
                 "query": candidates_query(wanted, self._scope),
                 "stored_fields": "_none_",
                 "docvalue_fields": ["path", *buckets],
@@ -168,3 +170,9 @@ class ClusterReader:
         except ValueError as error:
             raise Unavailable(DAMAGED) from error
         return {field: [(0, postings)] for field, postings in found.items()}
+
+
+def _most(wanted: Wanted) -> int:
+    if not wanted.concepts:
+        return _TOGETHER
+    return MANY_CANDIDATES if wanted.deep or wanted.phrases else CANDIDATES

@@ -126,7 +126,6 @@ class FilterValues:
 
 
 def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Query:
-    known = known or FilterValues()
     notes: list[str] = []
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS]
@@ -134,7 +133,7 @@ def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Q
     pasted = is_pasted(text)
     if pasted:
         text = without_noise(text)
-    parts = _Parts(analyzer, known, plain=pasted or is_message(text))
+    parts = _Parts(analyzer, known or FilterValues(), plain=pasted or is_message(text))
     rest = _PART.sub(parts.take, folded(text))
     written = analyzer.words(without_asking(rest))
     words = _distinct(content_words(written))
@@ -230,6 +229,8 @@ class Wanted:
     """What they must be besides: what the query says, and what the call does."""
     layers: Collection[str] | None = None
     """The layers that were asked for; None means every one that may be seen."""
+    deep: bool = False
+    """Whether more than the best answers will be looked at."""
 
     @classmethod
     def by(
@@ -381,8 +382,7 @@ def holding_phrase(ranker: Ranker, phrase: Sequence[Word], deadline: Deadline) -
     slots: set[int] = set()
     owners = ranker.catalog.owners
     for name in FIELDS:
-        for row in _rows(ranker, name, terms, deadline):
-            slots.add(owners[row])
+        slots.update(owners[row] for row in _rows(ranker, name, terms, deadline))
     slots.discard(-1)
     return slots
 

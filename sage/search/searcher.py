@@ -32,7 +32,7 @@ from sage.search.scoring import rarity, shown_score
 from sage.search.spelling import RealWords
 from sage.search.verdict import gather_evidence, is_about_something, judge
 from sage.search.vocabulary import JOINED, Concept, Interpreter, Understanding, Words
-from sage.values import RELEVANCE
+from sage.values import DEFAULT_RESULTS, RELEVANCE
 
 NO_DOCUMENTS = "no document is indexed"
 NO_WORDS = "the query holds no word to search for"
@@ -132,7 +132,8 @@ class Searcher:
         A text without words lists what the filters leave. With `current`, only documents that
         still are as they were indexed.
         """
-        asked = self.interpret(text, options.layers, deadline, options.filters)
+        deep = options.is_part or options.limit > DEFAULT_RESULTS
+        asked = self.interpret(text, options.layers, deadline, options.filters, deep=deep)
         if current is not None:
             asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
         is_list = not text.strip() or any(asked.query.filters) or any(options.filters)
@@ -194,8 +195,14 @@ class Searcher:
         layers: Collection[str] | None,
         deadline: Deadline,
         filters: Filters = NO_FILTERS,
+        *,
+        deep: bool = False,
     ) -> InterpretedQuery:
-        """What a query asks for, and which documents it allows."""
+        """What a query asks for, and which documents it allows.
+
+        Args:
+            deep: whether more than the best answers will be looked at.
+        """
         parsed = query.parse(text, self._analyzer, self._filter_values)
         words, notes = parsed.words, list(parsed.notes)
         if len(words) > MAX_TERMS:
@@ -203,9 +210,8 @@ class Searcher:
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self._interpreter.understand(words, parsed.joined)
         notes += _changes(understood)
-        total = self._reader.gather(
-            Wanted.by(parsed, understood.concepts, self._interpreter, layers, filters)
-        )
+        wanted = Wanted.by(parsed, understood.concepts, self._interpreter, layers, filters)
+        total = self._reader.gather(replace(wanted, deep=deep))
         allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
         possible = sum(
             self.ranker.rarity_of(concept) * concept.weight
