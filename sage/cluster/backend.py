@@ -155,7 +155,12 @@ class ClusterEngine:
         reader = ClusterReader(self._replica.connection, scope, deadline, records)
         words, meaning = scope.words, self._replica.vectors.meaning_of(scope.models)
         ranker = Ranker(
-            scope.catalog, reader, reader.postings, words.fields, stats=scope.stats, counts=reader
+            scope.catalog,
+            scope.row_lengths,
+            reader.postings,
+            words.fields,
+            stats=scope.stats,
+            counts=reader,
         )
         return Searcher(
             ranker, reader, words, self._synonyms, self._settings.layers, self._real_words, meaning

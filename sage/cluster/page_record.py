@@ -9,20 +9,24 @@ import binascii
 import hashlib
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
+from sage.cluster.schema import FIELDS, PAGE, TEXT, TITLE, bucket_of
 from sage.documents.files import Stamp
+from sage.errors import SageError
 from sage.search.catalog import DocumentEntry, entries_from_json
 from sage.search.index import FORMAT
 from sage.search.indexing import Described
 from sage.terms.analysis import stem_of
+from sage.terms.gathering import GatheredTerm
 from sage.terms.postings import FIELDS as ALL_FIELDS
 from sage.terms.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
 
+DAMAGED = "a page in the cluster is damaged; publish again"
+_LONG_HEADING = 255
 _NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
 _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}
 _IN_SECTIONS = frozenset(_NUMBERS[name] for name in SECTION_FIELDS)
@@ -62,8 +66,11 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "hash": hashed,
         "generation": generation,
         "sections": entry.indexed_sections,
-        "entry": {"fields": json.dumps(entry, ensure_ascii=False)},
-        "lengths": to_column(",".join(str(row.length) for row in rows)),
+        "entry": {
+            "fields": json.dumps(entry, ensure_ascii=False),
+            "lengths": [row.length for row in rows],
+            "headings": [min(row.heading, _LONG_HEADING) for row in rows],
+        },
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
         **_stems(rows),
@@ -74,6 +81,27 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
 def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
     """The entries of the documents of pages."""
     return entries_from_json([json.loads(source["entry"]["fields"]) for source in sources])
+
+
+class PageRows(NamedTuple):
+    """How many words each row of a page has: what every search needs of it."""
+
+    lengths: bytes
+    """An array as bytes."""
+    headings: bytes
+    """Those of its own heading; 0 where that is the title."""
+
+
+def rows_of(source: Mapping[str, Any], rows: int) -> PageRows:
+    """The rows of the document of a page.
+
+    Raises:
+        SageError: there are not as many as there should be.
+    """
+    lengths, headings = array("I", source["entry"]["lengths"]), source["entry"]["headings"]
+    if len(lengths) != rows or len(headings) != rows:
+        raise SageError(DAMAGED)
+    return PageRows(lengths.tobytes(), bytes(headings))
 
 
 def _stems(rows: Iterable[Row]) -> dict[str, str]:
@@ -90,31 +118,31 @@ def _stems(rows: Iterable[Row]) -> dict[str, str]:
     return {name: " ".join(stems) for name, stems in found.items()}
 
 
-def _places(rows: Iterable[Row]) -> dict[str, str]:
+def _places(rows: Sequence[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
-    fields: dict[str, dict[str, list[str]]] = {name: {} for name in ALL_FIELDS}
-    for number, row in enumerate(rows):
-        for name, positions in row.fields.items():
-            held = fields[name]
-            for form, places in positions.items():
-                kept = places[:MAX_POSITIONS]
-                if kept[-1] > MAX_POSITION:
-                    kept = [min(place, MAX_POSITION) for place in kept]
-                # Most words stand once in a section.
-                shown = str(kept[0]) if len(kept) == 1 else ",".join(map(str, kept))
-                held.setdefault(form, []).append(f"{number}:{shown}")
     lines: dict[str, str] = {}
-    for name, held in fields.items():
+    for name in ALL_FIELDS:
+        held: dict[str, list[str]] = {}
+        for number, row in enumerate(rows):
+            for form, places in row.fields.get(name, {}).items():
+                # Most words stand once in a section, and in one section.
+                if len(places) == 1 and places[0] <= MAX_POSITION:
+                    shown = f"{number}:{places[0]}"
+                else:
+                    kept = (str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
+                    shown = f"{number}:{','.join(kept)}"
+                if form in held:
+                    held[form].append(shown)
+                else:
+                    held[form] = [shown]
+        start = f"\t{_NUMBERS[name]} "
         for form, parts in held.items():
-            lines[form] = f"{lines.get(form, form)}\t{_NUMBERS[name]} {' '.join(parts)}"
-    buckets: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
+            line = start + (" ".join(parts) if len(parts) > 1 else parts[0])
+            lines[form] = lines.get(form, form) + line
+    buckets: dict[str, list[str]] = {}
     for form, line in lines.items():
-        buckets[bucket_of(form)].append(line)
-    return {
-        name: to_column("\n".join((*found, "")))
-        for name, found in buckets.items()
-        if len(found) > 1
-    }
+        buckets.setdefault(bucket_of(form), [""]).append(line)
+    return {name: to_column("\n".join(found) + "\n") for name, found in buckets.items()}
 
 
 def to_column(text: str) -> str:
@@ -124,7 +152,7 @@ def to_column(text: str) -> str:
 
 def bytes_to_column(data: bytes) -> str:
     """Bytes as a column takes them: in base64."""
-    return base64.b64encode(data).decode("ascii")
+    return binascii.b2a_base64(data, newline=False).decode("ascii")
 
 
 def from_column(value: str) -> str:
@@ -188,27 +216,40 @@ def words_on(places: Iterable[str]) -> PageWords:
     return PageWords(forms, sections.values())
 
 
-def places_of(text: str, form: str) -> dict[str, list[tuple[int, list[int]]]]:
-    """Where a form occurs on a page: for each field the rows with their positions."""
-    start = text.find(f"\n{form}\t")
-    if start < 0:
-        return {}
-    line = text[start + len(form) + 2 : text.index("\n", start + 1)]
-    found: dict[str, list[tuple[int, list[int]]]] = {}
-    for part in line.split("\t"):
-        field, *rows = part.split(" ")
-        found[ALL_FIELDS[int(field)]] = [
-            (int(row), list(map(int, places.split(","))))
-            for row, _, places in (one.partition(":") for one in rows)
-        ]
-    return found
+def occurrences(pages: Iterable[tuple[int, bytes]], form: str) -> dict[str, Postings]:
+    """Where a form occurs on some pages, by field.
+
+    Args:
+        pages: for each, in order, its first row and the column that names the form.
+
+    Raises:
+        ValueError: a column is something else.
+    """
+    wanted = f"\n{form}\t".encode("utf-8", "surrogatepass")
+    size = len(wanted)
+    found: dict[str, GatheredTerm] = {}
+    for first, column in pages:
+        start = column.find(wanted)
+        if start < 0:
+            continue
+        start += size
+        for part in column[start : column.index(b"\n", start)].decode("ascii").split("\t"):
+            field, *rows = part.split(" ")
+            term = found.get(field)
+            if term is None:
+                term = found[field] = GatheredTerm()
+            for row, _, places in [one.partition(":") for one in rows]:
+                term.rows.append(first + int(row))
+                if "," in places:
+                    several = places.split(",")
+                    term.counts.append(len(several))
+                    term.places.extend(map(int, several))
+                else:
+                    term.counts.append(1)
+                    term.places.append(int(places))
+    return {ALL_FIELDS[int(field)]: _postings(term) for field, term in found.items()}
 
 
-def postings_of(rows: Iterable[tuple[int, list[int]]]) -> Postings:
-    """Rows, in order, with their positions as postings."""
-    numbers, counts, places = array("I"), bytearray(), array("H")
-    for row, positions in rows:
-        numbers.append(row)
-        counts.append(len(positions))
-        places.extend(positions)
-    return Postings(numbers, bytes(counts), lambda start, stop: places[start:stop])
+def _postings(term: GatheredTerm) -> Postings:
+    places = term.places
+    return Postings(term.rows, bytes(term.counts), lambda start, stop: places[start:stop])

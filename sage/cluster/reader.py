@@ -1,12 +1,11 @@
 """One search in the cluster: its candidates, with where they hold the words of the query."""
 
-import base64
-import binascii
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sage.cluster.connection import Connection
-from sage.cluster.page_record import from_column, places_of, postings_of
+from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
 from sage.cluster.replica import Scope
 from sage.cluster.requests import candidates_query, counting, inside, searched
 from sage.cluster.schema import bucket_of, page_id
@@ -17,9 +16,10 @@ from sage.search.query import Forms
 from sage.terms.analysis import stem_of
 from sage.terms.postings import Postings
 
-CANDIDATES = 200
-"""Pages that the cluster hands over for a query; its order is only nearly ours."""
-DAMAGED = "a page in the cluster is damaged; publish again"
+CANDIDATES = 120
+"""Pages that the cluster hands over for the best answers; its order is only nearly ours."""
+MANY_CANDIDATES = 200
+"""Where more is asked for: a part of a list, another order, words that stand together."""
 _TOGETHER = 50
 """Pages that are looked at for words that stand together."""
 
@@ -36,8 +36,11 @@ class ClusterReader:
         self._connection = connection
         self._scope = scope
         self._deadline = deadline
-        self._pages: dict[int, Mapping[str, str]] = {}
-        """Lengths and places of the candidates, by the row of each."""
+        self.headings: Sequence[int] | None = scope.headings
+        self._pages = 0
+        """How many candidates there are."""
+        self._columns: dict[str, list[tuple[int, bytes]]] = {}
+        """The places of words in the candidates: for each bucket their rows, and what it holds."""
         self._records = records
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
@@ -47,7 +50,7 @@ class ClusterReader:
 
     def gather(self, wanted: Wanted) -> int | None:
         """Ask the cluster for candidates; None when their number says nothing."""
-        self._pages, self._found, self._beyond = {}, {}, None
+        self._pages, self._columns, self._found, self._beyond = 0, {}, {}, None
         if not wanted.concepts and not wanted.phrases:
             return None
         buckets = sorted({bucket_of(form) for form in wanted.forms})
@@ -60,21 +63,21 @@ class ClusterReader:
             self._connection,
             self._scope.indexes,
             {
-                "size": CANDIDATES if wanted.concepts else _TOGETHER,
+                "size": _most(wanted),
                 "query": candidates_query(wanted, self._scope),
                 "stored_fields": "_none_",
-                "docvalue_fields": ["path", "lengths", *buckets],
+                "docvalue_fields": ["path", *buckets],
                 "track_total_hits": True,
                 "aggs": counting(mixed, self._scope),
             },
             self._deadline,
         )
-        self._keep(answer["hits"]["hits"])
+        self._keep(answer["hits"]["hits"], buckets)
         for name in mixed:
             held = answer["aggregations"]["all"]["scope"][name]["doc_count"]
             self._counted[wanted.concepts[int(name)].forms] = held
         total: int = answer["hits"]["total"]["value"]
-        if total > len(self._pages):
+        if total > self._pages:
             self._beyond = wanted
         return None if wanted.phrases or wanted.compared else total
 
@@ -109,29 +112,25 @@ class ClusterReader:
         answer = searched(self._connection, self._scope.indexes, body, self._deadline)
         return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
 
-    def __getitem__(self, row: int) -> int:
-        """The words of a row of a candidate."""
-        first = self._firsts[row]
-        return int(self._lengths[first][row - first])
-
     def fetch(self, rows: Iterable[int]) -> None:
         """Ask the cluster for what is shown of some pages, in one request."""
         catalog = self._scope.catalog
-        ids = {
-            page_id(catalog.slots[catalog.owners[row]].path): row
-            for row in rows
-            if row not in self._records
+        paths = {
+            catalog.slots[catalog.owners[row]].path: row for row in rows if row not in self._records
         }
-        if not ids:
+        if not paths:
             return
+        ids = {"ids": {"values": list(map(page_id, paths))}}
         body = {
-            "size": len(ids),
-            "query": {"bool": {"filter": inside(self._scope, {"ids": {"values": list(ids)}})}},
-            "stored_fields": ["record"],
+            "size": len(paths),
+            "query": {"bool": {"filter": inside(self._scope, ids)}},
+            "stored_fields": "_none_",
+            "docvalue_fields": ["path", "record"],
         }
         answer = searched(self._connection, self._scope.indexes, body, self._deadline)
         for hit in answer["hits"]["hits"]:
-            self._records[ids[hit["_id"]]] = hit["fields"]["record"][0]
+            columns = hit["fields"]
+            self._records[paths[columns["path"][0]]] = columns["record"][0]
 
     def record(self, row: int) -> bytes:
         """What is shown of a page."""
@@ -139,38 +138,42 @@ class ClusterReader:
         if row not in self._records:
             raise Unavailable("a page is no longer in the cluster; ask again")
         try:
-            return base64.b64decode(self._records[row], validate=True)
-        except (binascii.Error, ValueError) as error:
+            return bytes_from_column(self._records[row])
+        except ValueError as error:
             raise Unavailable(DAMAGED) from error
 
-    def _keep(self, hits: Sequence[Mapping[str, Any]]) -> None:
+    def _keep(self, hits: Sequence[Mapping[str, Any]], buckets: Sequence[str]) -> None:
         slots, firsts = self._scope.slots, self._scope.catalog.first_rows
+        pages: list[tuple[int, Mapping[str, Sequence[str]]]] = []
         for hit in hits:
             columns = hit["fields"]
-            slot = slots.get(columns.pop("path")[0])
+            slot = slots.get(columns["path"][0])
             if slot is not None:
-                self._pages[firsts[slot]] = _texts(columns)
+                pages.append((firsts[slot], columns))
         # Postings are read in the order of rows.
-        self._pages = dict(sorted(self._pages.items()))
-        self._lengths = {first: texts["lengths"].split(",") for first, texts in self._pages.items()}
-        self._firsts = {
-            first + inner: first
-            for first, lengths in self._lengths.items()
-            for inner in range(len(lengths))
-        }
+        pages.sort(key=itemgetter(0))
+        self._pages = len(pages)
+        try:
+            self._columns = {
+                name: [
+                    (first, bytes_from_column(columns[name][0]))
+                    for first, columns in pages
+                    if name in columns
+                ]
+                for name in buckets
+            }
+        except ValueError as error:
+            raise Unavailable(DAMAGED) from error
 
     def _occurrences(self, form: str) -> dict[str, list[tuple[int, Postings]]]:
-        bucket = bucket_of(form)
-        rows: dict[str, list[tuple[int, list[int]]]] = {}
-        for first, texts in self._pages.items():
-            if bucket in texts:
-                for field, held in places_of(texts[bucket], form).items():
-                    rows.setdefault(field, []).extend((first + row, at) for row, at in held)
-        return {field: [(0, postings_of(held))] for field, held in rows.items()}
+        try:
+            found = occurrences(self._columns.get(bucket_of(form), ()), form)
+        except ValueError as error:
+            raise Unavailable(DAMAGED) from error
+        return {field: [(0, postings)] for field, postings in found.items()}
 
 
-def _texts(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    try:
-        return {name: from_column(values[0]) for name, values in columns.items()}
-    except ValueError as error:
-        raise Unavailable(DAMAGED) from error
+def _most(wanted: Wanted) -> int:
+    if not wanted.concepts:
+        return _TOGETHER
+    return MANY_CANDIDATES if wanted.deep or wanted.phrases else CANDIDATES

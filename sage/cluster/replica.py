@@ -7,14 +7,15 @@ one moment of the base: an answer is made from one view from beginning to end.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from sage.cluster import generations
 from sage.cluster.connection import Connection, NotThere
 from sage.cluster.generations import Meta
-from sage.cluster.page_record import entries_of
+from sage.cluster.page_record import PageRows, entries_of, rows_of
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
 from sage.cluster.vectors import VectorReader
@@ -42,6 +43,8 @@ class SourceGeneration:
     index: str
     meta: Meta
     entries: Mapping[str, DocumentEntry]
+    rows: Mapping[str, PageRows]
+    """By the path of the page."""
     words: Mapping[str, Chunks]
     """By layer."""
 
@@ -80,6 +83,21 @@ class Scope:
             if entry.layer in wanted
         }
         return Catalog(entries, tuple(RowRange(one.path, one.rows) for one in entries.values()))
+
+    @cached_property
+    def row_lengths(self) -> "array[int]":
+        """The words of every row of the catalog."""
+        return array("I", b"".join(one.lengths for one in self._rows))
+
+    @cached_property
+    def headings(self) -> bytes:
+        """Those of the heading of every row."""
+        return b"".join(one.headings for one in self._rows)
+
+    @property
+    def _rows(self) -> Iterable[PageRows]:
+        rows = {path: held for source in self.sources for path, held in source.rows.items()}
+        return (rows[entry.path] for entry in self.catalog.slots)
 
     @cached_property
     def slots(self) -> Mapping[str, int]:
@@ -233,6 +251,7 @@ class Replica:
         """A source as an index has it; of one that descends from a known one, what changed."""
         since = before.meta.generation if before else -1
         entries = dict(before.entries) if before else {}
+        rows = dict(before.rows) if before else {}
         words: dict[str, dict[int, str]] = {}
         if before:
             words = {layer: dict(chunks) for layer, chunks in before.words.items()}
@@ -244,8 +263,12 @@ class Replica:
         ask = self.connection
         for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
             entries.pop(hit["_source"]["path"], None)
+            rows.pop(hit["_source"]["path"], None)
         pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
-        entries.update((one.path, one) for one in entries_of(hit["_source"] for hit in pages))
+        sources = [hit["_source"] for hit in pages]
+        for entry, source in zip(entries_of(sources), sources, strict=True):
+            entries[entry.path] = entry
+            rows[entry.path] = rows_of(source, entry.rows)
         if self.vectors.reads(meta.model):
             fields = {"_source": ["path"], "docvalue_fields": [VECTORS]}
             for hit in all_hits(ask, index, kind(PAGE), fields, ["path"], deadline):
@@ -256,4 +279,4 @@ class Replica:
             words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
         if len(entries) != meta.documents:
             raise SageError(f"{index} holds {len(entries)} pages and says {meta.documents}")
-        return SourceGeneration(index, meta, entries, words)
+        return SourceGeneration(index, meta, entries, rows, words)

@@ -5,13 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sage.cluster.connection import Connection, NotThere
-from sage.cluster.schema import FIELDS, PAGE, TEXT, TITLE
+from sage.cluster.schema import FIELDS, TEXT, TITLE
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 from sage.search.index_reader import Wanted
 from sage.terms.analysis import stem_of
 
-_BOOSTS = ((TEXT, 1.0), (TITLE, 1.4), (FIELDS, 0.7))
+_BOOSTS = ((TEXT, 1.0), (TITLE, 0.6), (FIELDS, 0.3))
+"""A word is rarer in titles than on pages, which is all that our own scores know: with 1.4 and 0.7
+the cluster's order was further from ours, and three of 455 questions had one of their ten best
+pages beyond its best hundred, now one."""
 _FILTERS = {"tag": "tags", "lang": "languages"}
 """The fields of filters that are called otherwise."""
 _PAGE_SIZE = 2_000
@@ -57,8 +60,8 @@ class Visible(Protocol):
 
 def inside(seen: Visible, *conditions: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The filter of every search for pages: what may be seen, and what else must be."""
+    # Nothing but pages names its source: a third condition took a fifth of the search.
     return [
-        {"term": {"kind": PAGE}},
         {"terms": {"layer": list(seen.layers)}},
         {"terms": {"source": list(seen.names)}},
         *conditions,

@@ -104,8 +104,7 @@ def holding_phrase(ranker: Ranker, phrase: Sequence[Word], deadline: Deadline) -
     slots: set[int] = set()
     owners = ranker.catalog.owners
     for name in FIELDS:
-        for row in _rows(ranker, name, terms, deadline):
-            slots.add(owners[row])
+        slots.update(owners[row] for row in _rows(ranker, name, terms, deadline))
     slots.discard(-1)
     return slots
 

@@ -24,6 +24,8 @@ class Wanted:
     """What they must be besides: what the query says, and what the call does."""
     layers: Collection[str] | None = None
     """The layers that were asked for; None means every one that may be seen."""
+    deep: bool = False
+    """Whether more than the best answers will be looked at."""
 
     @property
     def forms(self) -> frozenset[str]:
@@ -35,6 +37,9 @@ class Wanted:
 
 class IndexReader(Protocol):
     """One generation of an index, as one search reads it."""
+
+    headings: Sequence[int] | None
+    """The words of the heading of each row; None where the records say it."""
 
     def gather(self, wanted: Wanted) -> int | None:
         """Have the candidates for a query at hand, in place of those before.

@@ -8,7 +8,7 @@ from sage.documents.files import Stamp
 from sage.documents.plain_text import Prose, section_prose
 from sage.documents.topics import normalised, topic_parts
 from sage.search.catalog import DocumentEntry
-from sage.search.sections import SectionEntry, StoredDocument, pack_record
+from sage.search.sections import SectionEntry, StoredDocument, heading_words, pack_record
 from sage.terms.analysis import Analyzer, content_words
 from sage.terms.postings import Positions, Row
 
@@ -41,10 +41,11 @@ def describe(
         prose = section_prose(source, section.level, endings)
         row = _section_row(section, prose, analyzer)
         if row.length:
-            rows.append(row)
             said = len(content_words(analyzer.words(section.heading)))
             text = _without_footer(source, endings)
-            entries.append(_section_entry(document, ordinal, costs, row.length, said, text))
+            one = _section_entry(document, ordinal, costs, row.length, said, text)
+            entries.append(one)
+            rows.append(row._replace(heading=heading_words(one)))
     fields, lengths = _document_fields(document, analyzer)
     stored = StoredDocument(
         document.summary[:MAX_SUMMARY],

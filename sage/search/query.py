@@ -34,6 +34,7 @@ MAX_WORDS = 150
 """Different words that are looked at; of so many the rarest are searched."""
 MAX_TERMS = 64
 MAX_PHRASES = 8
+_SHOWN_WORDS = 5
 _UNKNOWN = 8
 """Words of a long text that no document holds and that are looked for all the same."""
 
@@ -131,7 +132,6 @@ class FilterValues:
 
 
 def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Query:
-    known = known or FilterValues()
     notes: list[str] = []
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS]
@@ -139,7 +139,7 @@ def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Q
     pasted = is_pasted(text)
     if pasted:
         text = without_noise(text)
-    parts = _Parts(analyzer, known, plain=pasted or is_message(text))
+    parts = _Parts(analyzer, known or FilterValues(), plain=pasted or is_message(text))
     rest = _PART.sub(parts.take, folded(text))
     written = analyzer.words(without_asking(rest))
     words = _distinct(content_words(written))
@@ -190,8 +190,7 @@ class _Parts:
         return " "
 
     def _phrase(self, match: re.Match[str]) -> str:
-        words = self._analyzer.words(match["phrase"])
-        phrase = tuple(words[:MAX_TERMS])
+        phrase = tuple(self._analyzer.words(match["phrase"])[:MAX_TERMS])
         if phrase and phrase not in self.phrases and len(self.phrases) < MAX_PHRASES:
             self.phrases.append(phrase)
         return f" {match['phrase']} "
@@ -200,8 +199,7 @@ class _Parts:
         # `set -euo pipefail` names a flag: what documents write with its dash is a word.
         if self._known.is_flag(match[0].lower().rstrip(".,;:!?)")):
             return match[0]
-        words = self._analyzer.words(match["excluded"])
-        self.excluded += words
+        self.excluded += self._analyzer.words(match["excluded"])
         return " "
 
 
@@ -300,6 +298,15 @@ class Interpreter:
         """The concepts of some words; those that do not occur are corrected if they can be."""
         found = self._understand(words, joined, MIN_CORRECTED)
         return found if found.concepts else self._understand(words, joined, LEAST_CORRECTED)
+
+    def suggest(self, words: Sequence[str]) -> list[str]:
+        """Words of the index that look like some that are not in it."""
+        nearest = [
+            near
+            for word in words[:_SHOWN_WORDS]
+            for near in self._vocabulary.spelling.nearest(word, self._frequency)
+        ]
+        return list(dict.fromkeys(nearest))[:_SHOWN_WORDS]
 
     def rarest(self, words: Sequence[Word]) -> tuple[Word, ...]:
         """How a long text begins, and the words of the rest that tell pages apart."""

@@ -230,11 +230,12 @@ class Ranker:
         first = self.catalog.first_rows[slot] + 1
         last = first + self.catalog.slots[slot].indexed_sections
         for matches, weight in weighed:
-            at = bisect_left(matches.rows, first)
-            end = bisect_left(matches.rows, last, at)
+            rows, counts = matches.rows, matches.counts
+            at = bisect_left(rows, first)
+            end = bisect_left(rows, last, at)
             factor = matches.section_rarity * weight * (self.stats.section_k1 + 1)
-            for row, units in zip(matches.rows[at:end], matches.counts[at:end], strict=True):
-                count = units / UNIT
+            for place in range(at, end):
+                row, count = rows[place], counts[place] / UNIT
                 score = factor * count / (count + least + ratio * lengths[row])
                 scores[row] = scores.get(row, 0.0) + score
         return scores
@@ -264,7 +265,8 @@ class Ranker:
         place = best_row - first if best_row >= 0 else 0
         place = place if entry.indexed_sections else -1
         other = second_row - first if second and second >= NEARLY * best else -1
-        return Ranked(slot, (total + part) * standing(entry), place, total, part, other)
+        strength = (total + part) * self.stats.standings[slot]
+        return Ranked(slot, strength, place, total, part, other)
 
     def _add_headings(
         self,
@@ -273,32 +275,24 @@ class Ranker:
         documents: IndexedDocuments,
         first: Sequence[int],
     ) -> None:
-        """Raise the sections whose heading says what was asked, and little else.
-
-        Args:
-            first: the documents that will most likely be read afterwards.
-        """
+        """Raise the sections whose heading says what was asked, and little else."""
         asked = sum(matches.rarity * weight for matches, weight in weighed)
         said: dict[int, tuple[float, int]] = {}
         for matches, weight in weighed:
             for row in matches.headings:
                 held, words = said.get(row, (0.0, 0))
                 said[row] = (held + matches.rarity * weight, words + 1)
-        owners, firsts = self.catalog.owners, self.catalog.first_rows
+        owners = self.catalog.owners
         enough = [
             (held, words, row) for row, (held, words) in said.items() if held >= LEAST_SAID * asked
         ]
         enough = [one for one in enough if one[2] in scored.get(owners[one[2]], ())]
         most = nlargest(MOST_HEADINGS, enough)
-        if most:
-            documents.fetch([*(owners[row] for _, _, row in most), *first])
-        for held, words, row in most:
-            slot = owners[row]
-            entry = documents.document(slot).sections[row - firsts[slot] - 1]
-            # Without an anchor it is the page's title, which has a field of its own.
-            if entry.anchor:
-                share = min(1.0, words / max(entry.heading_length, 1))
-                scored[slot][row] += HEADING * held * share
+        lengths = documents.heading_lengths([row for _, _, row in most], first) if most else ()
+        for (held, words, row), length in zip(most, lengths, strict=True):
+            # The title has a field of its own.
+            if length:
+                scored[owners[row]][row] += HEADING * held * min(1.0, words / length)
 
     def _add_nearness(
         self, scored: Mapping[int, dict[int, float]], weighed: Sequence[Weighed]
@@ -308,16 +302,19 @@ class Ranker:
             return
         slots = self.catalog.slots
         rows = [(score, slot, row) for slot, held in scored.items() for row, score in held.items()]
-        best = nlargest(NEAR_SECTIONS, rows, key=lambda one: (one[0], slots[one[1]].path, -one[2]))
-        for _, slot, row in best:
+        if len(rows) > NEAR_SECTIONS:
+            least = sorted(rows, reverse=True)[NEAR_SECTIONS - 1][0]
+            rows = [one for one in rows if one[0] >= least]
+        rows.sort(key=lambda one: (one[0], slots[one[1]].path, -one[2]), reverse=True)
+        worth = [matches.rarity * weight for matches, weight in weighed]
+        for _, slot, row in rows[:NEAR_SECTIONS]:
             nearness = 0.0
-            for (here, weight), (there, other_weight) in pairwise(weighed):
-                one, other = here.places(row), there.places(row)
+            placed = zip((matches.places(row) for matches, _ in weighed), worth, strict=True)
+            for (one, here), (other, there) in pairwise(placed):
                 if one and other:
                     distance = least_distance(one, other)
                     if distance <= NEAR_WORDS:
-                        least = min(here.rarity * weight, there.rarity * other_weight)
-                        nearness += least / distance
+                        nearness += min(here, there) / distance
             scored[slot][row] += NEARNESS * nearness
 
     def _candidates(self, totals: Mapping[int, float], most: int) -> list[tuple[int, float]]:
@@ -328,8 +325,8 @@ class Ranker:
             # Most are far behind: only the rest is worth comparing by path as well.
             least = sorted(score for score, _ in scores)[-most]
             scores = [pair for pair in scores if pair[0] >= least]
-        best = nlargest(most, scores, key=lambda pair: (pair[0], slots[pair[1]].path))
-        return [(slot, totals[slot]) for _, slot in best]
+        scores.sort(key=lambda pair: (pair[0], slots[pair[1]].path), reverse=True)
+        return [(slot, totals[slot]) for _, slot in scores[:most]]
 
     def _gather(self, forms: Forms) -> Matches:
         counts: dict[int, int] = {}

@@ -48,14 +48,13 @@ from sage.search.sections import (
 from sage.terms.analysis import Analyzer, language_of, marks_of, terms_of
 from sage.terms.index_file import UntrustedIndex
 from sage.terms.spelling import RealWords
-from sage.values import RELEVANCE
+from sage.values import DEFAULT_RESULTS, RELEVANCE
 
 NOT_BUILT = "the index is still being built"
 NO_DOCUMENTS = "no document is indexed"
 NO_WORDS = "the query holds no word to search for"
 _MOST_RANKED = 1_000
 BEYOND = f"only the best {_MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
-_SHOWN_WORDS = 5
 _SHOWN_MISSING = 8
 _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
@@ -147,7 +146,8 @@ class Searcher:
         A text without words lists what the filters leave. With `current`, only documents that
         still are as they were indexed.
         """
-        asked = self.interpret(text, options.layers, deadline, options.filters)
+        deep = options.is_part or options.limit > DEFAULT_RESULTS
+        asked = self.interpret(text, options.layers, deadline, options.filters, deep=deep)
         if current is not None:
             asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
         is_list = not text.strip() or any(asked.query.filters) or any(options.filters)
@@ -211,8 +211,14 @@ class Searcher:
         layers: Collection[str] | None,
         deadline: Deadline,
         filters: Filters = NO_FILTERS,
+        *,
+        deep: bool = False,
     ) -> InterpretedQuery:
-        """What a query asks for, and which documents it allows."""
+        """What a query asks for, and which documents it allows.
+
+        Args:
+            deep: whether more than the best answers will be looked at.
+        """
         if layers is not None and self._all_layers.issubset(layers):
             layers = None
         parsed = query.parse(text, self._analyzer, self._filter_values)
@@ -222,7 +228,8 @@ class Searcher:
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self._interpreter.understand(words, parsed.joined)
         notes += understood.changes
-        total = self._reader.gather(self._wanted(parsed, understood.concepts, layers, filters))
+        wanted = self._wanted(parsed, understood.concepts, layers, filters, deep)
+        total = self._reader.gather(wanted)
         allowed: Allows | None = None
         if layers is not None or any(filters) or parsed.restricts:
             allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
@@ -241,6 +248,7 @@ class Searcher:
         concepts: Sequence[Concept],
         layers: Collection[str] | None,
         filters: Filters,
+        deep: bool,
     ) -> Wanted:
         """What a parsed query asks of the index."""
         plain = [word for word in parsed.excluded if not (word.cjk or word.parts)]
@@ -254,6 +262,7 @@ class Searcher:
             tuple(term.form for word in parsed.excluded for term in terms_of(word)),
             (parsed.filters, filters),
             layers,
+            deep,
         )
 
     def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:
@@ -322,15 +331,6 @@ class Searcher:
         )
         return held / asked.possible if asked.possible else 0.0
 
-    def suggest(self, words: Sequence[str]) -> list[str]:
-        """Words of the index that look like some that are not in it."""
-        nearest = [
-            near
-            for word in words[:_SHOWN_WORDS]
-            for near in self._vocabulary.spelling.nearest(word, self.ranker.frequency)
-        ]
-        return list(dict.fromkeys(nearest))[:_SHOWN_WORDS]
-
     @cached_property
     def _filter_values(self) -> FilterValues:
         vocabulary, frequency = self._vocabulary, self.ranker.frequency
@@ -356,7 +356,7 @@ class Searcher:
         if not asked.concepts and not asked.missing:
             notes.append(NO_WORDS)
         if not fused.ranking.total and asked.missing:
-            nearest = self.suggest(asked.missing)
+            nearest = self._interpreter.suggest(asked.missing)
             if nearest:
                 notes.append(f"nearest words: {', '.join(nearest)}")
         language = "" if fused.verdict == "yes" else self._language_of_no_page(text)

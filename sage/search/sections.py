@@ -72,6 +72,11 @@ class StoredDocument(NamedTuple):
     body: str
 
 
+def heading_words(section: SectionEntry) -> int:
+    """The words that a heading is said with; none where it is the title, which has its field."""
+    return max(section.heading_length, 1) if section.anchor else 0
+
+
 ReadDocument = Callable[[int], StoredDocument]
 """What is kept of the document of a slot."""
 
@@ -138,7 +143,8 @@ def _is_stored(document: StoredDocument) -> bool:
 
 
 def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
-    return all(type(value) is wanted for value, wanted in zip(values, types, strict=True))
+    # Of every section of every result: one by one took a third of unpacking it.
+    return tuple(map(type, values)) == types
 
 
 _SECTION_TYPES = tuple(SectionEntry.__annotations__.values())
@@ -290,6 +296,20 @@ class IndexedDocuments:
             self._unpacked[slot] = known
         return known
 
+    def heading_lengths(self, rows: Sequence[int], first: Iterable[int]) -> list[int]:
+        """The words of the headings of some sections; 0 where that is the title.
+
+        Args:
+            first: the documents that will most likely be read afterwards.
+        """
+        known = self._reader.headings
+        if known is not None:
+            return [known[row] for row in rows]
+        owners, firsts = self._catalog.owners, self._catalog.first_rows
+        self.fetch([*(owners[row] for row in rows), *first])
+        places = ((owners[row], row - firsts[owners[row]] - 1) for row in rows)
+        return [heading_words(self.document(slot).sections[place]) for slot, place in places]
+
     def page(self, path: str) -> Page:
         """A page as it was indexed.
 
@@ -358,7 +378,7 @@ class FoundSections:
     def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:
         """The ranked documents, each page that was replaced behind the one that replaces it."""
         order = list(ranked)
-        for one in ranked:
+        for one in ranked if self._catalog.successors else ():
             slots = [other.slot for other in order]
             here, successor = slots.index(one.slot), self._catalog.successors.get(one.slot)
             if successor in slots[here:]:

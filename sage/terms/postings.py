@@ -43,6 +43,8 @@ class Row(NamedTuple):
     """Words, for the ranking; 0 in a document's own row."""
     record: bytes = b""
     """In a document's own row what is shown of it and its sections."""
+    heading: int = 0
+    """Words of its own heading that say something, one at least; 0 where that is the title."""
 
 
 class Postings:
@@ -262,6 +264,9 @@ class PostingReader:
         self._terms: dict[str, tuple[Mapping[str, SegmentTerm], ...]] = {}
         self._postings: dict[tuple[str, str], list[tuple[int, Postings]]] = {}
         self._bytes = 0
+
+    headings: Sequence[int] | None = None
+    """Records say how long headings are."""
 
     def gather(self, wanted: object) -> None:
         """Everything is at hand: nothing has to be fetched for a query."""
