@@ -128,8 +128,8 @@ class Searcher:
         self._written_in: dict[str, bool] = {}
         # Nothing here leads back to the searcher: a generation that is over is freed at once.
         together = partial(stand_together, ranker, reader)
-        self._interpreter = Interpreter(vocabulary, ranker.frequency, synonyms, english, together)
-        self._filter = DocumentFilter(ranker, self._interpreter)
+        self.interpreter = Interpreter(vocabulary, ranker.frequency, synonyms, english, together)
+        self._filter = DocumentFilter(ranker, self.interpreter)
         self.documents = IndexedDocuments(ranker.catalog, reader)
         self._found = FoundSections(ranker.catalog, self.documents)
         self._lists = DocumentLists(ranker, self.documents, self._found)
@@ -224,9 +224,9 @@ class Searcher:
         parsed = query.parse(text, self._analyzer, self._filter_values)
         words, notes = parsed.words, list(parsed.notes)
         if len(words) > MAX_TERMS:
-            words = self._interpreter.rarest(words)
+            words = self.interpreter.rarest(words)
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
-        understood = self._interpreter.understand(words, parsed.joined)
+        understood = self.interpreter.understand(words, parsed.joined)
         notes += understood.changes
         wanted = self._wanted(parsed, understood.concepts, layers, filters, deep)
         total = self._reader.gather(wanted)
@@ -258,7 +258,7 @@ class Searcher:
                 tuple(term.form for word in phrase for term in terms_of(word))
                 for phrase in parsed.phrases
             ),
-            tuple(tuple(form for form, _ in self._interpreter.forms(word.form)) for word in plain),
+            tuple(tuple(form for form, _ in self.interpreter.forms(word.form)) for word in plain),
             tuple(term.form for word in parsed.excluded for term in terms_of(word)),
             (parsed.filters, filters),
             layers,
@@ -356,7 +356,7 @@ class Searcher:
         if not asked.concepts and not asked.missing:
             notes.append(NO_WORDS)
         if not fused.ranking.total and asked.missing:
-            nearest = self._interpreter.suggest(asked.missing)
+            nearest = self.interpreter.suggest(asked.missing)
             if nearest:
                 notes.append(f"nearest words: {', '.join(nearest)}")
         language = "" if fused.verdict == "yes" else self._language_of_no_page(text)

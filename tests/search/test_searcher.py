@@ -84,4 +84,4 @@ def test_not_every_missing_word_is_listed(searcher: Searcher) -> None:
 
 
 def test_suggestions_look_like_the_words(searcher: Searcher) -> None:
-    assert searcher.suggest(["backof", "retrz"]) == ["backoff", "retry"]
+    assert searcher.interpreter.suggest(["backof", "retrz"]) == ["backoff", "retry"]
