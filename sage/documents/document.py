@@ -29,6 +29,7 @@ _LOOKED_AT = 900  # of a first paragraph, before its marks are removed
 INDEX_NAMES = frozenset({"index", "_index", "readme"})
 _BOM = "\ufeff"
 _WORD = re.compile(r"\S+")
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9_ -]+")  # of letters that are ASCII
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
 
 
@@ -202,7 +203,10 @@ def _length_problems(path: str, body: str) -> Iterator[Problem]:
 
 def slug(heading: str) -> str:
     """GitHub's anchor for a heading."""
-    kept = (c for c in heading.strip().lower() if c in " -_" or _is_word(c))
+    words = heading.strip().lower()
+    if words.isascii():
+        return _NOT_IN_SLUG.sub("", words).replace(" ", "-")
+    kept = (c for c in words if c in " -_" or _is_word(c))
     return "".join(kept).replace(" ", "-")
 
 

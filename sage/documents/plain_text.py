@@ -233,7 +233,9 @@ def _plain(text: str) -> str:
     if "[" in text:
         text = _FOOTNOTE_MARK.sub("", _WIKI_LINK.sub(r"\1", text))
         text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))
-    text = _UNDERSCORED.sub(r"\1", _STRONG.sub("", text))
+    # Most texts hold no such mark, and to look for them by pattern at every letter takes long.
+    if any(map(text.__contains__, "*_~`")):
+        text = _UNDERSCORED.sub(r"\1", _STRONG.sub("", text))
     if "\\" in text:
         text = _ESCAPE.sub(r"\1", text)
     return html.unescape(text) if "&" in text else text
