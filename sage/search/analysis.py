@@ -7,7 +7,7 @@ question says nothing is known here too. Stemming is the index's.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from sage.sanitize import normal_form
@@ -17,7 +17,7 @@ MAX_TERM = 64
 MAX_PARTS = 8
 JOIN = "_"
 """Ends the joined form of an identifier: `error_handling` is not the word `errorhandling`."""
-_MEMORY = 20_000
+_MEMORY = 30_000
 
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"
@@ -113,40 +113,79 @@ class Analyzer:
     """Turns text into words and terms, remembering how each word is taken apart."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[Term, ...], int]] = {}
+        self._plain: dict[str, str] = {}
+        """What stands between two blanks and is one term, as most does: that term."""
+        self._runs: dict[str, tuple[Sequence[Term], int]] = {}
+        """What else stands between two blanks: its terms and the positions that it takes."""
+        self._says: dict[str, bool] = {}
 
     def words(self, text: str) -> list[Word]:
         """The words of a query, in order."""
         return [word_of(token)._replace(written=token) for token in tokens(text)]
 
-    def terms(self, text: str) -> tuple[list[tuple[str, int]], int]:
-        """The terms of a text with their positions, and the position after the last."""
-        found: list[tuple[str, int]] = []
+    def content_length(self, text: str) -> int:
+        """How many words of a text say something; all of them when none does."""
+        found = tokens(text)
+        return sum(map(self._is_content, found)) or len(found)
+
+    def places(self, text: str) -> tuple[dict[str, list[int]], int]:
+        """The terms of a text, each with its positions, and the position after the last."""
+        found: dict[str, list[int]] = {}
         position = 0
-        known = self._known
-        for token in tokens(text):
-            if len(token) > MAX_TERM and is_cjk(token):
-                # A page without a blank is one token: too much to remember or to go through.
-                length = len(token)
-                found.extend(zip(token, range(position, position + length), strict=True))
-                found.extend(zip(pairs(token), range(position, position + length), strict=False))
-                position += length
+        plain = self._plain
+        # No token reaches over a blank: what stands between two is taken apart once.
+        for run in folded(text).split():
+            form = plain.get(run)
+            if form is not None:
+                held = found.get(form)
+                if held is None:
+                    found[form] = [position]
+                else:
+                    held.append(position)
+                position += 1
                 continue
-            cut = known.get(token)
-            if cut is None:
-                cut = self._take_apart(token)
-            for form, offset in cut[0]:
-                found.append((form, position + offset))
-            position += cut[1]
+            terms, length = self._runs.get(run) or self._take_apart(run)
+            for form, offset in terms:
+                found.setdefault(form, []).append(position + offset)
+            position += length
         return found, position
 
-    def _take_apart(self, token: str) -> tuple[tuple[Term, ...], int]:
-        terms = tuple(terms_of(word_of(token)))
-        cut = (terms, 1 + max((term.offset for term in terms), default=-1))
-        if len(self._known) >= _MEMORY:
-            self._known.clear()
-        self._known[token] = cut
-        return cut
+    def _take_apart(self, run: str) -> tuple[Sequence[Term], int]:
+        terms: list[Term] = []
+        length = 0
+        for token in _TOKEN.findall(run):
+            if len(token) > MAX_TERM and is_cjk(token):
+                # A page without a blank is one token: too much to go through term by term.
+                places = range(length, length + len(token))
+                terms.extend(map(Term, token, places))
+                terms.extend(map(Term, pairs(token), places))
+                length += len(token)
+                continue
+            own = [Term(form, length + offset) for form, offset in terms_of(word_of(token))]
+            terms += own
+            length = 1 + max((term.offset for term in own), default=length - 1)
+        if len(run) <= MAX_TERM and not _CJK_RUN.search(run):  # else it hardly comes again
+            self._remember(run, terms, length)
+        return terms, length
+
+    def _remember(self, run: str, terms: Sequence[Term], length: int) -> None:
+        if len(self._plain) + len(self._runs) >= _MEMORY:
+            self._plain.clear()
+            self._runs.clear()
+        if len(terms) == length == 1:
+            self._plain[run] = terms[0].form
+        else:
+            self._runs[run] = terms, length
+
+    def _is_content(self, token: str) -> bool:
+        known = self._says.get(token)
+        if known is None:
+            known = word_of(token).form not in STOP_WORDS
+            if len(self._says) >= _MEMORY:
+                self._says.clear()
+            if len(token) <= MAX_TERM:
+                self._says[token] = known
+        return known
 
 
 def tokens(text: str) -> list[str]:
