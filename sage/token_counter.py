@@ -62,12 +62,13 @@ _WORD_PIECE = re.compile(
     rf"|(?:[^\r\n\w]|_)?+{_LETTER}++|{_NUMBER}{{1,3}}+"
     rf"| ?{_MARK}++[\r\n]*+|\s++\Z|\s*[\r\n]|\s+(?!\S)|\s"
 )
-# Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
-# 88 rare ones differ, and unassigned ones may by the next version of either.
 _WHOLE_WORD = re.compile(rb"^ ([A-Za-z][a-z]{2,})$", re.MULTILINE)
+# Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
+# 88 rare ones differ, and unassigned ones may by the next version of either. U+001C to U+001F are
+# blanks to Python alone.
 _SAME_CLASS = re.compile(
-    r"[\x00-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5\uac00-\ud7a3"
-    r"\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
+    r"[\x00-\x1b\x20-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5"
+    r"\uac00-\ud7a3\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
 )
 _MAX_REMEMBERED = 50_000
 _LONG_WORD_PIECE = 400
