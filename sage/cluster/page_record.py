@@ -9,8 +9,9 @@ import binascii
 import hashlib
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,12 +21,20 @@ from sage.search.catalog import DocumentEntry, entries_from_json
 from sage.search.index import FORMAT
 from sage.search.indexing import Described
 from sage.search.postings import FIELDS as ALL_FIELDS
-from sage.search.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
+from sage.search.postings import (
+    MAX_POSITION,
+    MAX_POSITIONS,
+    SECTION_FIELDS,
+    Positions,
+    Postings,
+    Row,
+)
 from sage.search.vocabulary import stem_of
 
-_NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
 _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}
-_IN_SECTIONS = frozenset(_NUMBERS[name] for name in SECTION_FIELDS)
+_IN_SECTIONS = frozenset(map(ALL_FIELDS.index, SECTION_FIELDS))
+_MOST_FORMS = 200_000
+_READY = 256
 
 
 def content_stamp(data: bytes) -> Stamp:
@@ -47,10 +56,15 @@ def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str], model
     return digest.hexdigest()
 
 
-def to_document(described: Described, text: str, hashed: str, generation: int) -> dict[str, Any]:
-    """The document of a page."""
+def to_document(
+    described: Described, text: str, hashed: str, generation: int
+) -> tuple[dict[str, Any], "PageWords"]:
+    """The document of a page, and its words."""
     entry, rows = described
-    return {
+    stems, sections = _stems(rows)
+    lines = _lines(rows)
+    held = {stem for stems in stems.values() for stem in stems}
+    document = {
         "kind": PAGE,
         "path": entry.path,
         "layer": entry.layer,
@@ -66,9 +80,10 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "lengths": to_column(",".join(str(row.length) for row in rows)),
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
-        **_stems(rows),
-        **_places(rows),
+        **{name: " ".join(found) for name, found in stems.items()},
+        **_columns(lines),
     }
+    return document, PageWords(lines.keys(), held, sections)
 
 
 def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
@@ -76,43 +91,89 @@ def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
     return entries_from_json([json.loads(source["entry"]["fields"]) for source in sources])
 
 
-def _stems(rows: Iterable[Row]) -> dict[str, str]:
-    """The stems of a page, each as often as it occurs."""
+class _Stems(dict[str, str]):
+    """Stems by form: asked for every word of every page, for which a function is too slow."""
+
+    def __missing__(self, form: str) -> str:
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        stem = self[form] = stem_of(form)
+        return stem
+
+
+class _Buckets(dict[str, int]):
+    """The numbers of buckets by form."""
+
+    def __missing__(self, form: str) -> int:
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        number = self[form] = BUCKET_FIELDS.index(bucket_of(form))
+        return number
+
+
+_STEMS, _BUCKETS = _Stems(), _Buckets()
+
+
+def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
+    """The stems of a page, each as often as it occurs, and those of each section."""
     found: dict[str, list[str]] = {TITLE: [], FIELDS: [], TEXT: []}
+    sections: list[set[str]] = []
     for row in rows:
+        section: set[str] = set()
         for name, forms in row.fields.items():
+            stems = list(map(_STEMS.__getitem__, forms))
             target = found[_STEMS_OF.get(name, FIELDS)]
+            target += stems
+            if target is found[TEXT]:
+                section.update(stems)
             for form, places in forms.items():
-                if len(places) == 1:
-                    target.append(stem_of(form))
-                else:
-                    target += [stem_of(form)] * min(len(places), MAX_POSITIONS)
-    return {name: " ".join(stems) for name, stems in found.items()}
+                if len(places) > 1:
+                    target += [_STEMS[form]] * (min(len(places), MAX_POSITIONS) - 1)
+        sections.append(section)
+    return found, sections
 
 
-def _places(rows: Iterable[Row]) -> dict[str, str]:
+def _lines(rows: Sequence[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
-    fields: dict[str, dict[str, list[str]]] = {name: {} for name in ALL_FIELDS}
-    for number, row in enumerate(rows):
-        for name, positions in row.fields.items():
-            held = fields[name]
-            for form, places in positions.items():
-                kept = places[:MAX_POSITIONS]
-                if kept[-1] > MAX_POSITION:
-                    kept = [min(place, MAX_POSITION) for place in kept]
-                # Most words stand once in a section.
-                shown = str(kept[0]) if len(kept) == 1 else ",".join(map(str, kept))
-                held.setdefault(form, []).append(f"{number}:{shown}")
     lines: dict[str, str] = {}
-    for name, held in fields.items():
-        for form, parts in held.items():
-            lines[form] = f"{lines.get(form, form)}\t{_NUMBERS[name]} {' '.join(parts)}"
-    buckets: dict[str, list[str]] = {name: [""] for name in BUCKET_FIELDS}
+    for field, name in enumerate(ALL_FIELDS):
+        parts: dict[str, str] = {}
+        for number, row in enumerate(rows):
+            if name in row.fields:
+                _add_places(parts, number, row.fields[name])
+        for form, part in parts.items():
+            known = lines.get(form)
+            lines[form] = f"{form if known is None else known}\t{field}{part}"
+    return lines
+
+
+def _add_places(parts: dict[str, str], row: int, positions: Positions) -> None:
+    ready = _ready_places(row)
+    for form, places in positions.items():
+        first = places[0]
+        if len(places) == 1 and first < _READY:  # as most words stand in a section
+            shown = ready[first]
+        else:
+            kept = (str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
+            shown = f" {row}:{','.join(kept)}"
+        known = parts.get(form)
+        parts[form] = shown if known is None else known + shown
+
+
+@lru_cache(maxsize=256)
+def _ready_places(row: int) -> tuple[str, ...]:
+    """How the first places of a row are written."""
+    return tuple(f" {row}:{place}" for place in range(_READY))
+
+
+def _columns(lines: Mapping[str, str]) -> dict[str, str]:
+    """The lines of a page in the buckets of their forms."""
+    buckets: list[list[str]] = [[""] for _ in BUCKET_FIELDS]
     for form, line in lines.items():
-        buckets[bucket_of(form)].append(line)
+        buckets[_BUCKETS[form]].append(line)
     return {
         name: to_column("\n".join((*found, "")))
-        for name, found in buckets.items()
+        for name, found in zip(BUCKET_FIELDS, buckets, strict=True)
         if len(found) > 1
     }
 
@@ -152,25 +213,11 @@ def bytes_from_column(value: str) -> bytes:
 class PageWords(NamedTuple):
     """The words of a page."""
 
-    forms: AbstractSet[str]
+    forms: Iterable[str]
+    stems: Iterable[str]
+    """Those of all its forms; each once, as the forms."""
     sections: Collection[AbstractSet[str]]
     """The stems of each section."""
-
-    @property
-    def stems(self) -> set[str]:
-        """Those of all its forms."""
-        return set(map(stem_of, self.forms))
-
-
-def words_of(rows: Iterable[Row]) -> PageWords:
-    """The words of a page that is described."""
-    forms: set[str] = set()
-    sections: list[set[str]] = []
-    for row in rows:
-        forms.update(*row.fields.values())
-        held = [row.fields[name] for name in SECTION_FIELDS if name in row.fields]
-        sections.append(set(map(stem_of, chain.from_iterable(held))))
-    return PageWords(forms, sections)
 
 
 def words_on(places: Iterable[str]) -> PageWords:
@@ -185,7 +232,7 @@ def words_on(places: Iterable[str]) -> PageWords:
                 for one in held:
                     row = int(one.partition(":")[0])
                     sections.setdefault(row, set()).add(stem_of(form))
-    return PageWords(forms, sections.values())
+    return PageWords(forms, set(map(stem_of, forms)), sections.values())
 
 
 def places_of(text: str, form: str) -> dict[str, list[tuple[int, list[int]]]]:

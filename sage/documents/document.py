@@ -154,10 +154,7 @@ def parse_document(
     meta = split.meta
     if not meta.applies_to and (scope := folder_scope(path)):
         meta = replace(meta, applies_to=(scope,))
-    start = split.body_start
-    while text.startswith(_BOM, start):
-        start += 1
-    body = text[start:]
+    body = text[split.body_start :].lstrip(_BOM)
     first_line = len(line_starts(text[: split.body_start])) if split.body_start else 1
     blocks = parse_blocks(body)
     return Document(
@@ -174,6 +171,12 @@ def parse_document(
         problems=(*split.problems, *_length_problems(path, body)),
         source=source,
     )
+
+
+def body_of(text: str, path: str) -> str:
+    """What stands behind the front matter of a file's text."""
+    text = text.lstrip(_BOM)
+    return text[split_front_matter(text, path).body_start :].lstrip(_BOM)
 
 
 def searched_length(body: str) -> int:
