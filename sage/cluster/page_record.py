@@ -154,8 +154,10 @@ def _add_places(parts: dict[str, str], row: int, positions: Positions) -> None:
         if len(places) == 1 and first < _READY:  # as most words stand in a section
             shown = ready[first]
         else:
-            kept = (str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
-            shown = f" {row}:{','.join(kept)}"
+            kept = places[:MAX_POSITIONS]
+            if kept[-1] > MAX_POSITION:
+                kept = [min(place, MAX_POSITION) for place in kept]
+            shown = f" {row}:{','.join(map(str, kept))}"
         known = parts.get(form)
         parts[form] = shown if known is None else known + shown
 

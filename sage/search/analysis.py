@@ -18,6 +18,8 @@ MAX_PARTS = 8
 JOIN = "_"
 """Ends the joined form of an identifier: `error_handling` is not the word `errorhandling`."""
 _MEMORY = 30_000
+_SHORT_RUN = 8
+"""Chinese, Japanese or Korean that comes again; what is longer hardly does."""
 
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"
@@ -109,14 +111,19 @@ class Term(NamedTuple):
     offset: int
 
 
+_Terms = tuple[Sequence[tuple[str, int]], int]
+"""Terms with their offsets, and the positions that they take together."""
+
+
 class Analyzer:
     """Turns text into words and terms, remembering how each word is taken apart."""
 
     def __init__(self) -> None:
         self._plain: dict[str, str] = {}
         """What stands between two blanks and is one term, as most does: that term."""
-        self._runs: dict[str, tuple[Sequence[Term], int]] = {}
-        """What else stands between two blanks: its terms and the positions that it takes."""
+        self._runs: dict[str, _Terms] = {}
+        """What else stands between two blanks."""
+        self._tokens: dict[str, _Terms] = {}
         self._says: dict[str, bool] = {}
 
     def words(self, text: str) -> list[Word]:
@@ -150,30 +157,37 @@ class Analyzer:
             position += length
         return found, position
 
-    def _take_apart(self, run: str) -> tuple[Sequence[Term], int]:
-        terms: list[Term] = []
+    def _take_apart(self, run: str) -> _Terms:
+        terms: list[tuple[str, int]] = []
         length = 0
         for token in _TOKEN.findall(run):
-            if len(token) > MAX_TERM and is_cjk(token):
+            if len(token) > _SHORT_RUN and is_cjk(token):
                 # A page without a blank is one token: too much to go through term by term.
                 places = range(length, length + len(token))
-                terms.extend(map(Term, token, places))
-                terms.extend(map(Term, pairs(token), places))
+                terms.extend(zip(token, places, strict=True))
+                terms.extend(zip(pairs(token), places, strict=False))
                 length += len(token)
                 continue
-            own = [Term(form, length + offset) for form, offset in terms_of(word_of(token))]
-            terms += own
-            length = 1 + max((term.offset for term in own), default=length - 1)
-        if len(run) <= MAX_TERM and not _CJK_RUN.search(run):  # else it hardly comes again
+            own, words = self._tokens.get(token) or self._token(token)
+            terms += [(form, length + offset) for form, offset in own] if length else own
+            length += words
+        if len(run) <= (_SHORT_RUN if _CJK_RUN.search(run) else MAX_TERM):
             self._remember(run, terms, length)
         return terms, length
 
-    def _remember(self, run: str, terms: Sequence[Term], length: int) -> None:
+    def _token(self, token: str) -> _Terms:
+        terms = tuple(terms_of(word_of(token)))
+        if len(self._tokens) >= _MEMORY:
+            self._tokens.clear()
+        known = self._tokens[token] = terms, 1 + max((one.offset for one in terms), default=-1)
+        return known
+
+    def _remember(self, run: str, terms: Sequence[tuple[str, int]], length: int) -> None:
         if len(self._plain) + len(self._runs) >= _MEMORY:
             self._plain.clear()
             self._runs.clear()
         if len(terms) == length == 1:
-            self._plain[run] = terms[0].form
+            self._plain[run] = terms[0][0]
         else:
             self._runs[run] = terms, length
 
