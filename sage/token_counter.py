@@ -62,14 +62,17 @@ _WORD_PIECE = re.compile(
     rf"|(?:[^\r\n\w]|_)?+{_LETTER}++|{_NUMBER}{{1,3}}+"
     rf"| ?{_MARK}++[\r\n]*+|\s++\Z|\s*[\r\n]|\s+(?!\S)|\s"
 )
-# Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
-# 88 rare ones differ, and unassigned ones may by the next version of either.
 _WHOLE_WORD = re.compile(rb"^ ([A-Za-z][a-z]{2,})$", re.MULTILINE)
+# Characters that Python and tiktoken put into the same classes: of all 131,072 below U+20000 only
+# 88 rare ones differ, and unassigned ones may by the next version of either. U+001C to U+001F are
+# blanks to Python alone.
 _SAME_CLASS = re.compile(
-    r"[\x00-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5\uac00-\ud7a3"
-    r"\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
+    r"[\x00-\x1b\x20-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5"
+    r"\uac00-\ud7a3\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
 )
+_BLANK_BEFORE_BLANK = re.compile(r"\s ")
 _MAX_REMEMBERED = 50_000
+_LONGEST_REMEMBERED = 40
 _LONG_WORD_PIECE = 400
 _SLOW_WORD_PIECE = 120
 """Bytes of a run of letters that tiktoken merges so much faster that it is worth loading."""
@@ -151,6 +154,34 @@ class TokenCounter:
                         raise SageError(f"{reason}; ask again") from error
                     self._loaded = True
         return self._tiktoken
+
+
+class RememberingCounter(dict[str, int]):
+    """The token counter's counts for whoever counts very many texts.
+
+    Where a blank follows what is none a token begins, whatever stands before it: what stands
+    between two blanks, most of which comes again, is counted once. It holds these counts.
+    """
+
+    def __init__(self, counter: TokenCounter) -> None:
+        super().__init__()
+        self._counter = counter
+
+    def count_slice(self, document: Countable, start: int, end: int) -> int:
+        """The tokens of a part of a document's body."""
+        text = document.body[start:end]
+        if _BLANK_BEFORE_BLANK.search(text):
+            return self._counter.count(text)
+        first, *others = text.split(" ")
+        return self._counter.count(first) + sum(map(self.__getitem__, others))
+
+    def __missing__(self, part: str) -> int:
+        count = self._counter.count(f" {part}")
+        if len(self) >= _MAX_REMEMBERED:
+            self.clear()
+        if len(part) <= _LONGEST_REMEMBERED:
+            self[part] = count
+        return count
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -281,7 +312,7 @@ class BundledVocabulary:
             count = _merged(data, ranks)
         if len(self._counts) >= _MAX_REMEMBERED:
             self._counts = {}
-        if len(piece) <= 40:
+        if len(piece) <= _LONGEST_REMEMBERED:
             self._counts[piece] = count
         return count
 

@@ -268,6 +268,7 @@ def test_it_holds_words_and_not_their_ends() -> None:
 
 
 @given(st.text(max_size=80))
+@example("a  \x1c")
 def test_what_the_vocabulary_is_sure_of_is_what_tiktoken_counts(text: str) -> None:
     assert VOCABULARY.exact(text) in (None, COUNTER.count(text))
 

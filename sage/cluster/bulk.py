@@ -3,13 +3,13 @@
 What the cluster is too busy for is sent again after a while; while it is, nothing new is made.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from sage.cluster.bulk_lines import delete_lines, put_lines
 from sage.cluster.connection import Connection
 from sage.deadline import Deadline
 from sage.errors import Unavailable
@@ -37,11 +37,11 @@ class Bulk:
 
     def put(self, identifier: str, document: Mapping[str, Any]) -> None:
         """Write a document, sooner or later."""
-        self._add({"index": {"_id": identifier}}, document)
+        self.add(put_lines(identifier, document))
 
     def delete(self, identifier: str) -> None:
         """Remove a document, sooner or later."""
-        self._add({"delete": {"_id": identifier}}, None)
+        self.add(delete_lines(identifier))
 
     def flush(self) -> None:
         """Have everything written.
@@ -55,10 +55,8 @@ class Bulk:
     def close(self) -> None:
         self._sender.shutdown(wait=True, cancel_futures=True)
 
-    def _add(self, action: Mapping[str, Any], document: Mapping[str, Any] | None) -> None:
-        lines = json.dumps(action).encode() + b"\n"
-        if document is not None:
-            lines += json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    def add(self, lines: bytes) -> None:
+        """Have lines taken that write or remove one document, sooner or later."""
         self._lines.append(lines)
         self._bytes += len(lines)
         if self._bytes >= BATCH_BYTES:

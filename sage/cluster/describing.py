@@ -1,165 +1,133 @@
-"""Pages as the cluster keeps them; many are made by several processes.
+"""Pages as the cluster takes them; many are made by several processes.
 
 To describe a page takes several times as long as it takes the cluster to write it. A process that
 describes ends with the one that started it, however that ended: it reads from a pipe to it.
 """
 
-import multiprocessing
 import os
-import signal
+import pickle
+import subprocess
+import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from itertools import islice
-from multiprocessing.connection import Connection
+from contextlib import ExitStack, contextmanager, suppress
 from queue import SimpleQueue
-from typing import Any
+from typing import IO, cast
 
-from sage.cluster.page_record import content_stamp, to_document, words_of
-from sage.cluster.words import WordCount
-from sage.documents.document import Document
-from sage.documents.files import SourceFile
-from sage.documents.library import decoded, parsed
+from sage.cluster.describer import Describer, PagesForCluster, PageToPublish
 from sage.errors import SageError
-from sage.search.indexing import describe
-from sage.terms.analysis import Analyzer
-from sage.token_counter import TokenCounter
 
 MANY_BYTES = 2_000_000
 """Texts that are worth the start of other processes: about a second's work."""
 _MOST_PROCESSES = 8
-_TOGETHER = 50
-"""Pages that a process describes before it answers."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageToPublish:
-    """A page to be published."""
-
-    document: Document
-    data: bytes
-    hashed: str
-
-    @property
-    def raw(self) -> "RawPage":
-        """What another process needs to make the same of it."""
-        page = self.document
-        source = SourceFile(
-            page.path, page.layer, content_stamp(self.data), page.topic, page.source
-        )
-        return RawPage(source, self.data, self.hashed)
-
-
-@dataclass(frozen=True, slots=True)
-class RawPage:
-    """A page as it was read."""
-
-    source: SourceFile
-    data: bytes
-    hashed: str
-
-
-@dataclass(frozen=True, slots=True)
-class PagesForCluster:
-    """Some pages as the cluster keeps them, and their words."""
-
-    documents: list[dict[str, Any]] = field(default_factory=list)
-    words: dict[str, WordCount] = field(default_factory=dict)
-    """By layer."""
-
-
-class Describer:
-    """Describes pages of one generation."""
-
-    def __init__(self, footers: frozenset[str], generation: int) -> None:
-        self._footers = footers
-        self._generation = generation
-        self._analyzer = Analyzer()
-        self._counter = TokenCounter()
-
-    def describe(self, pages: Iterable[RawPage]) -> PagesForCluster:
-        """Some pages as the cluster keeps them."""
-        made = PagesForCluster()
-        for page in pages:
-            source = page.source
-            document = parsed(source, page.data, source.stamp, b"").document
-            if document is None:
-                continue  # it was one when it was read: this cannot be
-            described = describe(
-                document, source.stamp, self._footers, self._analyzer, self._counter.count_slice
-            )
-            made.documents.append(
-                to_document(described, decoded(page.data), page.hashed, self._generation)
-            )
-            made.words.setdefault(source.layer, WordCount()).add(words_of(described[1]))
-        return made
+_TOGETHER_BYTES = 150_000
+"""Texts that a process describes before it answers."""
+_WORK = "from sage.cluster.describer import work; work()"
 
 
 def described(
     pages: Sequence[PageToPublish], footers: frozenset[str], generation: int
 ) -> Iterator[PagesForCluster]:
-    """All pages as the cluster keeps them, in their order, some at a time."""
-    left = iter(pages)
-    batches = iter(lambda: [page.raw for page in islice(left, _TOGETHER)], [])
+    """All pages as the cluster takes them, in their order, some at a time, then their words."""
     count = min(_cores(), _MOST_PROCESSES)
     if count < 2 or sum(len(page.data) for page in pages) < MANY_BYTES:
-        yield from map(Describer(footers, generation).describe, batches)
+        describer = Describer(footers, generation)
+        yield from map(describer.describe, _batches(pages))
+        yield describer.words()
         return
     with ExitStack() as stack:
-        idle: SimpleQueue[Connection] = SimpleQueue()
-        for _ in range(count):
-            idle.put(stack.enter_context(_process(footers, generation)))
+        idle: SimpleQueue[_Process] = SimpleQueue()
+        processes = [stack.enter_context(_process(footers, generation)) for _ in range(count)]
+        for process in processes:
+            idle.put(process)
         threads = ThreadPoolExecutor(count, "sage-describing")
         # Before the pipes are closed: nobody may be waiting at one.
         stack.callback(threads.shutdown, cancel_futures=True)
         waiting: deque[Future[PagesForCluster]] = deque()
-        for batch in batches:
+        for batch in _batches(pages):
             waiting.append(threads.submit(_ask, idle, batch))
             if len(waiting) > 2 * count:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+        for process in processes:
+            yield process.ask([])
 
 
-def _ask(idle: "SimpleQueue[Connection]", batch: list[RawPage]) -> PagesForCluster:
-    connection = idle.get()
+def _batches(pages: Sequence[PageToPublish]) -> Iterator[list[PageToPublish]]:
+    batch: list[PageToPublish] = []
+    size = 0
+    for page in pages:
+        batch.append(page)
+        size += len(page.data)
+        if size >= _TOGETHER_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Process:
+    """Another process that describes pages."""
+
+    def __init__(self, footers: frozenset[str], generation: int) -> None:
+        # Not by multiprocessing: it would import all that this process began with, every time.
+        self._process = subprocess.Popen(  # noqa: S603 - this program and words of our own
+            [sys.executable, "-P", "-c", _WORK],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._given = cast("IO[bytes]", self._process.stdin)
+        self._made = cast("IO[bytes]", self._process.stdout)
+        self._footers, self._generation = footers, generation
+        self._is_told = False
+
+    def ask(self, batch: list[PageToPublish]) -> PagesForCluster:
+        """Some pages as the cluster takes them; for none the words of all.
+
+        Raises:
+            SageError: it ended.
+        """
+        try:
+            if not self._is_told:
+                self._say((self._footers, self._generation))
+                self._is_told = True
+            self._say(batch)
+            made: PagesForCluster = pickle.load(self._made)  # noqa: S301 - from our own process
+            return made
+        except (EOFError, OSError, pickle.UnpicklingError) as error:
+            raise SageError("a process that described pages ended; publish again") from error
+
+    def close(self) -> None:
+        """Let it end."""
+        with suppress(OSError):  # it may have ended before it read all
+            self._given.close()
+        self._made.close()
+        self._process.wait()
+
+    def _say(self, words: object) -> None:
+        pickle.dump(words, self._given, pickle.HIGHEST_PROTOCOL)
+        self._given.flush()
+
+
+def _ask(idle: "SimpleQueue[_Process]", batch: list[PageToPublish]) -> PagesForCluster:
+    process = idle.get()
     try:
-        connection.send(batch)
-        made: PagesForCluster = connection.recv()
-        return made
-    except (EOFError, OSError) as error:
-        raise SageError("a process that described pages ended; publish again") from error
+        return process.ask(batch)
     finally:
-        idle.put(connection)
+        idle.put(process)
 
 
 @contextmanager
-def _process(footers: frozenset[str], generation: int) -> Iterator[Connection]:
-    """The pipe to a new process that describes pages."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, footers, generation), daemon=True)
-    process.start()
-    theirs.close()
+def _process(footers: frozenset[str], generation: int) -> Iterator[_Process]:
+    """A new process that describes pages."""
+    process = _Process(footers, generation)
     try:
-        yield ours
+        yield process
     finally:
-        ours.close()
-        process.join()
-
-
-def _work(connection: Connection, footers: frozenset[str], generation: int) -> None:
-    """Describe what comes through a pipe until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
-    describer = Describer(footers, generation)
-    while True:
-        try:
-            batch = connection.recv()
-        except EOFError:
-            return
-        connection.send(describer.describe(batch))
+        process.close()
 
 
 def _cores() -> int:

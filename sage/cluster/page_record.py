@@ -11,10 +11,11 @@ import json
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sage.cluster.schema import FIELDS, PAGE, TEXT, TITLE, bucket_of
+from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
 from sage.documents.files import Stamp
 from sage.errors import SageError
 from sage.search.catalog import DocumentEntry, entries_from_json
@@ -23,13 +24,21 @@ from sage.search.indexing import Described
 from sage.terms.analysis import stem_of
 from sage.terms.gathering import GatheredTerm
 from sage.terms.postings import FIELDS as ALL_FIELDS
-from sage.terms.postings import MAX_POSITION, MAX_POSITIONS, SECTION_FIELDS, Postings, Row
+from sage.terms.postings import (
+    MAX_POSITION,
+    MAX_POSITIONS,
+    SECTION_FIELDS,
+    Positions,
+    Postings,
+    Row,
+)
 
 DAMAGED = "a page in the cluster is damaged; publish again"
 _LONG_HEADING = 255
-_NUMBERS = {name: number for number, name in enumerate(ALL_FIELDS)}
 _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}
-_IN_SECTIONS = frozenset(_NUMBERS[name] for name in SECTION_FIELDS)
+_IN_SECTIONS = frozenset(map(ALL_FIELDS.index, SECTION_FIELDS))
+_MOST_FORMS = 200_000
+_READY = 256
 
 
 def content_stamp(data: bytes) -> Stamp:
@@ -51,10 +60,15 @@ def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str], model
     return digest.hexdigest()
 
 
-def to_document(described: Described, text: str, hashed: str, generation: int) -> dict[str, Any]:
-    """The document of a page."""
+def to_document(
+    described: Described, text: str, hashed: str, generation: int
+) -> tuple[dict[str, Any], "PageWords"]:
+    """The document of a page, and its words."""
     entry, rows = described
-    return {
+    stems, sections = _stems(rows)
+    lines = _lines(rows)
+    held = {stem for stems in stems.values() for stem in stems}
+    document = {
         "kind": PAGE,
         "path": entry.path,
         "layer": entry.layer,
@@ -73,9 +87,10 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         },
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
-        **_stems(rows),
-        **_places(rows),
+        **{name: " ".join(found) for name, found in stems.items()},
+        **_columns(lines),
     }
+    return document, PageWords(lines.keys(), held, sections)
 
 
 def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
@@ -104,45 +119,93 @@ def rows_of(source: Mapping[str, Any], rows: int) -> PageRows:
     return PageRows(lengths.tobytes(), bytes(headings))
 
 
-def _stems(rows: Iterable[Row]) -> dict[str, str]:
-    """The stems of a page, each as often as it occurs."""
+class _Stems(dict[str, str]):
+    """Stems by form: asked for every word of every page, for which a function is too slow."""
+
+    def __missing__(self, form: str) -> str:
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        stem = self[form] = stem_of(form)
+        return stem
+
+
+class _Buckets(dict[str, int]):
+    """The numbers of buckets by form."""
+
+    def __missing__(self, form: str) -> int:
+        if len(self) >= _MOST_FORMS:
+            self.clear()
+        number = self[form] = BUCKET_FIELDS.index(bucket_of(form))
+        return number
+
+
+_STEMS, _BUCKETS = _Stems(), _Buckets()
+
+
+def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
+    """The stems of a page, each as often as it occurs, and those of each section."""
     found: dict[str, list[str]] = {TITLE: [], FIELDS: [], TEXT: []}
+    sections: list[set[str]] = []
     for row in rows:
+        section: set[str] = set()
         for name, forms in row.fields.items():
+            stems = list(map(_STEMS.__getitem__, forms))
             target = found[_STEMS_OF.get(name, FIELDS)]
+            target += stems
+            if target is found[TEXT]:
+                section.update(stems)
             for form, places in forms.items():
-                if len(places) == 1:
-                    target.append(stem_of(form))
-                else:
-                    target += [stem_of(form)] * min(len(places), MAX_POSITIONS)
-    return {name: " ".join(stems) for name, stems in found.items()}
+                if len(places) > 1:
+                    target += [_STEMS[form]] * (min(len(places), MAX_POSITIONS) - 1)
+        sections.append(section)
+    return found, sections
 
 
-def _places(rows: Sequence[Row]) -> dict[str, str]:
+def _lines(rows: Sequence[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
     lines: dict[str, str] = {}
-    for name in ALL_FIELDS:
-        held: dict[str, list[str]] = {}
+    for field, name in enumerate(ALL_FIELDS):
+        parts: dict[str, str] = {}
         for number, row in enumerate(rows):
-            for form, places in row.fields.get(name, {}).items():
-                # Most words stand once in a section, and in one section.
-                if len(places) == 1 and places[0] <= MAX_POSITION:
-                    shown = f"{number}:{places[0]}"
-                else:
-                    kept = (str(min(place, MAX_POSITION)) for place in places[:MAX_POSITIONS])
-                    shown = f"{number}:{','.join(kept)}"
-                if form in held:
-                    held[form].append(shown)
-                else:
-                    held[form] = [shown]
-        start = f"\t{_NUMBERS[name]} "
-        for form, parts in held.items():
-            line = start + (" ".join(parts) if len(parts) > 1 else parts[0])
-            lines[form] = lines.get(form, form) + line
-    buckets: dict[str, list[str]] = {}
+            if name in row.fields:
+                _add_places(parts, number, row.fields[name])
+        for form, part in parts.items():
+            known = lines.get(form)
+            lines[form] = f"{form if known is None else known}\t{field}{part}"
+    return lines
+
+
+def _add_places(parts: dict[str, str], row: int, positions: Positions) -> None:
+    ready = _ready_places(row)
+    for form, places in positions.items():
+        first = places[0]
+        if len(places) == 1 and first < _READY:  # as most words stand in a section
+            shown = ready[first]
+        else:
+            kept = places[:MAX_POSITIONS]
+            if kept[-1] > MAX_POSITION:
+                kept = [min(place, MAX_POSITION) for place in kept]
+            shown = f" {row}:{','.join(map(str, kept))}"
+        known = parts.get(form)
+        parts[form] = shown if known is None else known + shown
+
+
+@lru_cache(maxsize=256)
+def _ready_places(row: int) -> tuple[str, ...]:
+    """How the first places of a row are written."""
+    return tuple(f" {row}:{place}" for place in range(_READY))
+
+
+def _columns(lines: Mapping[str, str]) -> dict[str, str]:
+    """The lines of a page in the buckets of their forms."""
+    buckets: list[list[str]] = [[""] for _ in BUCKET_FIELDS]
     for form, line in lines.items():
-        buckets.setdefault(bucket_of(form), [""]).append(line)
-    return {name: to_column("\n".join(found) + "\n") for name, found in buckets.items()}
+        buckets[_BUCKETS[form]].append(line)
+    return {
+        name: to_column("\n".join((*found, "")))
+        for name, found in zip(BUCKET_FIELDS, buckets, strict=True)
+        if len(found) > 1
+    }
 
 
 def to_column(text: str) -> str:
@@ -180,25 +243,11 @@ def bytes_from_column(value: str) -> bytes:
 class PageWords(NamedTuple):
     """The words of a page."""
 
-    forms: AbstractSet[str]
+    forms: Iterable[str]
+    stems: Iterable[str]
+    """Those of all its forms; each once, as the forms."""
     sections: Collection[AbstractSet[str]]
     """The stems of each section."""
-
-    @property
-    def stems(self) -> set[str]:
-        """Those of all its forms."""
-        return set(map(stem_of, self.forms))
-
-
-def words_of(rows: Iterable[Row]) -> PageWords:
-    """The words of a page that is described."""
-    forms: set[str] = set()
-    sections: list[set[str]] = []
-    for row in rows:
-        forms.update(*row.fields.values())
-        held = [row.fields[name] for name in SECTION_FIELDS if name in row.fields]
-        sections.append(set(map(stem_of, chain.from_iterable(held))))
-    return PageWords(forms, sections)
 
 
 def words_on(places: Iterable[str]) -> PageWords:
@@ -213,7 +262,7 @@ def words_on(places: Iterable[str]) -> PageWords:
                 for one in held:
                     row = int(one.partition(":")[0])
                     sections.setdefault(row, set()).add(stem_of(form))
-    return PageWords(forms, sections.values())
+    return PageWords(forms, set(map(stem_of, forms)), sections.values())
 
 
 def occurrences(pages: Iterable[tuple[int, bytes]], form: str) -> dict[str, Postings]:

@@ -7,14 +7,15 @@ one holds exactly what it should; until then, and when anything fails, the old o
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sage.cluster import generations
 from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection
-from sage.cluster.describing import PageToPublish, described
+from sage.cluster.describer import PageToPublish
+from sage.cluster.describing import described
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import from_column, page_hash, words_on
@@ -37,9 +38,8 @@ from sage.cluster.words import WordCount
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
 from sage.documents.boilerplate import ending_keys, find_footers
-from sage.documents.document import Document
 from sage.documents.files import SourceFile
-from sage.documents.library import parsed
+from sage.documents.library import body_in, parsed
 from sage.documents.source_roots import files_of
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
@@ -109,16 +109,17 @@ class Publisher:
             SageError: a page could not be read.
         """
         self._connection.check_version(_soon())
-        pages = {page.document.path: page for page in self._pages()}
+        pages = {page.source.path: page for page in self._pages()}
         if self._options.dry_run:
-            return self._plan(pages).told(moved=False)
+            return self._plan(pages).told(_sections_of(pages.values()), moved=False)
         self._lock.acquire(_soon())
         try:
             plan = self._plan(pages)
-            if not plan.is_needed:
-                return replace(plan.told(moved=False), pruned=self._pruned(plan))
-            self._write(plan)
-            return replace(plan.told(moved=True), pruned=self._pruned(plan))
+            if plan.before is not None and not plan.is_needed:
+                done = plan.told(plan.before[1].sections, moved=False)
+            else:
+                done = plan.told(self._write(plan), moved=True)
+            return replace(done, pruned=self._pruned(plan))
         finally:
             self._lock.release(_soon())
 
@@ -135,7 +136,7 @@ class Publisher:
         """Every page, named for its source, with the hash of all that is kept of it."""
         settings = self._knowledge.settings
         listings = self._knowledge.library.refresh(settings.layers, Deadline())
-        found: list[tuple[Document, bytes]] = []
+        found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
         for source in files_of(listings):
             if source.source != OWN:
                 continue  # it is published from where it is kept
@@ -143,15 +144,15 @@ class Publisher:
             if read is None:
                 raise SageError(f"{source.path} is being written; publish again")
             named = _named(source, self._options.source)
-            document = parsed(named, read[0], source.stamp, b"").document
-            if document is not None:
-                found.append((document, read[0]))
-        self._footers = find_footers(ending_keys(document.body) for document, _ in found)
-        for document, data in found:
-            footers = self._footers.intersection(ending_keys(document.body))
-            model = self._vectors.model
-            hashed = page_hash(data, document.layer, document.topic, footers, model)
-            yield PageToPublish(document, data, hashed)
+            body = body_in(named, read[0])
+            if body is not None:
+                found.append((named, read[0], ending_keys(body)))
+        self._footers = find_footers(endings for _, _, endings in found)
+        model = self._vectors.model
+        for named, data, endings in found:
+            footers = self._footers.intersection(endings)
+            hashed = page_hash(data, named.layer, named.topic, footers, model)
+            yield PageToPublish(named, data, hashed)
 
     def _plan(self, pages: Mapping[str, PageToPublish]) -> "PublishPlan":
         settings = _shared(self._knowledge.settings)
@@ -192,7 +193,8 @@ class Publisher:
             for hit in all_hits(self._connection, index, query, fields, ["path"], _soon())
         }
 
-    def _write(self, plan: "PublishPlan") -> None:
+    def _write(self, plan: "PublishPlan") -> int:
+        """Write a generation and have it served; its sections."""
         ask, name = self._connection, str(plan.name)
         waiting = generations.all_of(ask, self._options.source, _soon()).get(name)
         if waiting is not None and not waiting.published:
@@ -204,6 +206,7 @@ class Publisher:
                 sections = self._written(plan, meta.generation, bulk)
             waiting = replace(meta, documents=len(plan.pages), sections=sections)
         self._finish(plan, waiting)
+        return waiting.sections
 
     def _begun(self, plan: "PublishPlan") -> Meta:
         """A new index: a copy of the generation before, or an empty one."""
@@ -246,17 +249,15 @@ class Publisher:
         done = 0
         pages = [plan.pages[path] for path in paths]
         for made in described(pages, self._footers, generation):
-            for document in made.documents:
-                self._vectors.add_to(document)
+            for path, lines in zip(paths[done:], made.lines, strict=False):
                 self._lock.renew(_soon())
-                name = page_id(document["path"])
-                sections += document["sections"]
-                bulk.put(name, document)
+                bulk.add(self._vectors.added_to(lines))
                 if plan.copies:
-                    bulk.delete(f"gone-{name}")
+                    bulk.delete(f"gone-{page_id(path)}")
             for layer, counted in made.words.items():
                 words.setdefault(layer, WordCount()).join(counted)
-            done += len(made.documents)
+            sections += made.sections
+            done += len(made.lines)
             self._progress(done, len(paths))
         for layer, counted in words.items():
             for number, chunk in counted.chunks().items():
@@ -367,18 +368,24 @@ class PublishPlan:
         moved = len(self.changed) + len(self.removed)
         return self.before is not None and moved <= _MOST_CHANGED * len(self.known)
 
-    def told(self, *, moved: bool) -> Published:
+    def told(self, sections: int, *, moved: bool) -> Published:
         added = sum(path not in self.known for path in self.changed)
         return Published(
             source=self.name.source,
             index=str(self.name),
             documents=len(self.pages),
-            sections=sum(len(page.document.sections) for page in self.pages.values()),
+            sections=sections,
             added=added,
             changed=len(self.changed) - added,
             removed=len(self.removed),
             moved=moved,
         )
+
+
+def _sections_of(pages: Iterable[PageToPublish]) -> int:
+    """The sections of pages that nobody described."""
+    found = (parsed(page.source, page.data, page.source.stamp, b"").document for page in pages)
+    return sum(len(document.sections) for document in found if document is not None)
 
 
 def _named(source: SourceFile, name: str) -> SourceFile:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sage.answers import MeaningInfo
+from sage.cluster.bulk_lines import document_in, with_field
 from sage.cluster.page_record import bytes_from_column, bytes_to_column, entries_of
 from sage.cluster.schema import VECTORS
 from sage.errors import Unavailable
@@ -50,12 +51,14 @@ class VectorWriter:
             except ValueError as error:
                 raise Unavailable(DAMAGED) from error
 
-    def add_to(self, document: dict[str, Any]) -> None:
-        """Put the vectors of a page into its document."""
-        if self._embedder is not None:
-            (entry,) = entries_of([document])
-            stored = unpack_record(base64.b64decode(document["record"]))
-            document[VECTORS] = bytes_to_column(self._embedder.embed(entry, stored))
+    def added_to(self, lines: bytes) -> bytes:
+        """The lines that write a page, with its vectors."""
+        if self._embedder is None:
+            return lines
+        document = document_in(lines)
+        (entry,) = entries_of([document])
+        stored = unpack_record(base64.b64decode(document["record"]))
+        return with_field(lines, VECTORS, bytes_to_column(self._embedder.embed(entry, stored)))
 
 
 class VectorReader:

@@ -34,6 +34,7 @@ _LOOKED_AT = 900  # of a first paragraph, before its marks are removed
 INDEX_NAMES = frozenset({"index", "_index", "readme"})
 _BOM = "\ufeff"
 _WORD = re.compile(r"\S+")
+_NOT_IN_SLUG = re.compile(r"[^a-z0-9_ -]+")  # of letters that are ASCII
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
 
 
@@ -205,10 +206,7 @@ def parse_document(
     meta = split.meta
     if not meta.applies_to and (scope := folder_scope(path)):
         meta = replace(meta, applies_to=(scope,))
-    start = split.body_start
-    while text.startswith(_BOM, start):
-        start += 1
-    body = text[start:]
+    body = text[split.body_start :].lstrip(_BOM)
     first_line = len(line_starts(text[: split.body_start])) if split.body_start else 1
     blocks = parse_blocks(body)
     return Document(
@@ -225,6 +223,12 @@ def parse_document(
         problems=(*split.problems, *_length_problems(path, body)),
         source=source,
     )
+
+
+def body_of(text: str, path: str) -> str:
+    """What stands behind the front matter of a file's text."""
+    text = text.lstrip(_BOM)
+    return text[split_front_matter(text, path).body_start :].lstrip(_BOM)
 
 
 def searched_length(body: str) -> int:
@@ -254,7 +258,10 @@ def _length_problems(path: str, body: str) -> Iterator[Problem]:
 
 def slug(heading: str) -> str:
     """GitHub's anchor for a heading."""
-    kept = (c for c in heading.strip().lower() if c in " -_" or _is_word(c))
+    words = heading.strip().lower()
+    if words.isascii():
+        return _NOT_IN_SLUG.sub("", words).replace(" ", "-")
+    kept = (c for c in words if c in " -_" or _is_word(c))
     return "".join(kept).replace(" ", "-")
 
 

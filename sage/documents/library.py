@@ -12,7 +12,7 @@ from typing import Protocol
 
 from sage.cache import Cache
 from sage.deadline import Clocks, Deadline
-from sage.documents.document import Document, parse_document
+from sage.documents.document import Document, body_of, parse_document
 from sage.documents.exported import EXPORTED, is_exported, without_export
 from sage.documents.files import Escape, SourceFile, Stamp, may_pass
 from sage.documents.problems import Problem, problem_on
@@ -290,15 +290,26 @@ def _kept_bytes(loaded: Loaded) -> int:
 
 def parsed(source: SourceFile, data: bytes, stamp: Stamp, digest: bytes) -> Loaded:
     """The document in the bytes of a page, or the problem in its place."""
-    if is_exported(data):
-        return Loaded(stamp, digest, None, Problem(source.path, *EXPORTED, level="note"))
-    try:
-        text = without_export(decoded(data))
-    except ValueError as error:
-        problem = Problem(source.path, "not-text", f"left out: {error}")
-        return Loaded(stamp, digest, None, problem)
+    text = _page_text(source, data)
+    if isinstance(text, Problem):
+        return Loaded(stamp, digest, None, text)
     document = parse_document(text, source.path, source.layer, source.topic, source.source)
     return Loaded(stamp, digest, document)
+
+
+def body_in(source: SourceFile, data: bytes) -> str | None:
+    """The body of the document in the bytes of a page; None when there is none."""
+    text = _page_text(source, data)
+    return None if isinstance(text, Problem) else body_of(text, source.path)
+
+
+def _page_text(source: SourceFile, data: bytes) -> str | Problem:
+    if is_exported(data):
+        return Problem(source.path, *EXPORTED, level="note")
+    try:
+        return without_export(decoded(data))
+    except ValueError as error:
+        return Problem(source.path, "not-text", f"left out: {error}")
 
 
 def decoded(data: bytes) -> str:

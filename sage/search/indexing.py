@@ -9,7 +9,7 @@ from sage.documents.plain_text import Prose, section_prose
 from sage.documents.topics import normalised, topic_parts
 from sage.search.catalog import DocumentEntry
 from sage.search.sections import SectionEntry, StoredDocument, heading_words, pack_record
-from sage.terms.analysis import Analyzer, content_words
+from sage.terms.analysis import Analyzer
 from sage.terms.postings import Positions, Row
 
 CRUMB = " > "
@@ -41,7 +41,7 @@ def describe(
         prose = section_prose(source, section.level, endings)
         row = _section_row(section, prose, analyzer)
         if row.length:
-            said = len(content_words(analyzer.words(section.heading)))
+            said = analyzer.content_length(section.heading)
             text = _without_footer(source, endings)
             one = _section_entry(document, ordinal, costs, row.length, said, text)
             entries.append(one)
@@ -129,11 +129,18 @@ class ReadingCosts:
         first = start + text.find(bare)
         before = self._count(self._document, start, first) if first > start else 0
         last = first + len(bare)
-        line = body.rfind("\n", first, last) + 1 or first
         if last == stop:
             return before
-        count = self._count
-        return before + count(self._document, line, stop) - count(self._document, line, last)
+        count, near = self._count, _last_word(body, first, last)
+        return before + count(self._document, near, stop) - count(self._document, near, last)
+
+
+def _last_word(body: str, start: int, end: int) -> int:
+    """Where the last word of a slice begins, or its last line: no token reaches across."""
+    line = body.rfind("\n", start, end) + 1 or start
+    blank = body.rfind(" ", line + 1, end)
+    before = body[blank - 1 : blank]
+    return blank if blank > 0 and before.isascii() and before.isalnum() else line
 
 
 def _document_fields(
@@ -149,9 +156,9 @@ def _document_fields(
     lengths: dict[str, int] = {}
     fields: dict[str, Positions] = {}
     for name, text in texts.items():
-        terms, lengths[name] = analyzer.terms(text)
-        if terms:
-            fields[name] = _gathered(terms)
+        places, lengths[name] = analyzer.places(text)
+        if places:
+            fields[name] = places
     return fields, lengths
 
 
@@ -166,9 +173,9 @@ def _section_row(section: Section, prose: Prose, analyzer: Analyzer) -> Row:
     length = 0
     texts = (("headings", section.heading), ("body", prose.text), ("code", prose.code))
     for name, text in texts:
-        terms, words = analyzer.terms(text)
-        if terms:
-            fields[name] = _gathered(terms)
+        places, words = analyzer.places(text)
+        if places:
+            fields[name] = places
         length += words
     return Row(fields, length)
 
@@ -179,17 +186,6 @@ def _without_footer(source: str, endings: Collection[str]) -> str:
     while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip() in endings):
         lines.pop()
     return "\n".join(lines)
-
-
-def _gathered(terms: list[tuple[str, int]]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for form, position in terms:
-        known = places.get(form)
-        if known is None:
-            places[form] = [position]
-        else:
-            known.append(position)
-    return places
 
 
 def _section_entry(

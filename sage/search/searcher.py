@@ -45,8 +45,9 @@ from sage.search.sections import (
     SearchOptions,
     highlights_of,
 )
-from sage.terms.analysis import Analyzer, language_of, marks_of, terms_of
+from sage.terms.analysis import Analyzer, terms_of
 from sage.terms.index_file import UntrustedIndex
+from sage.terms.languages import language_of, marks_of
 from sage.terms.spelling import RealWords
 from sage.values import DEFAULT_RESULTS, RELEVANCE
 

@@ -9,7 +9,7 @@ import re
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -20,7 +20,9 @@ MAX_TERM = 64
 MAX_PARTS = 8
 JOIN = "_"
 """Ends the joined form of an identifier: `error_handling` is not the word `errorhandling`."""
-_MEMORY = 20_000
+_MEMORY = 30_000
+_SHORT_RUN = 8
+"""Chinese, Japanese or Korean that comes again; what is longer hardly does."""
 
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _LETTER = rf"[^\W_{_CJK}]"
@@ -58,37 +60,6 @@ _STOP_WORDS = """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
-_MARKS = {
-    "German": "nicht wie warum wann wir ich wird werden für eine einen einem oder über können kann"
-    " beim zum zur welche und sind auf ohne wenn darf gehört eines einer haben sehr dass sich auch",
-    "French": "pourquoi quand nous vous une dans avec quelle quelles peut être cette faut où sont",
-    "Spanish": "cómo qué cuándo dónde cuál está puede debe porque nuestro para hacer",
-    "Portuguese": "não você uma fazer posso onde nosso isso também",
-    "Italian": "perché della nella sono quale gli possiamo questo anche",
-    "Dutch": "waarom wanneer een het niet voor wordt worden kunnen zijn welke moet",
-    "Polish": "dlaczego czy kiedy jest są który która się można dla jak",
-    "Turkish": "nasıl neden için nedir hangi bir",
-    "Russian": "и не на что как для это почему когда мы нужно или при",
-    "Ukrainian": "що як чому та для цього потрібно або якщо",
-    "Chinese": "的 是 在 了 有 和 我 这 可 以 不 为 时 上 中 用 要 会 个 到",
-    "Japanese": "の は を に が で と も て し た",
-    "Korean": "은 는 이 가 을 를 의 에 다 고 하",
-}
-"""Words that most texts of a language hold and that are neither English nor names in code."""
-_NOT_ONLY_ENGLISH = frozenset(
-    ("a", "am", "an", "as", "do", "i", "in", "me", "no", "on", "so", "was")
-)
-_SCRIPTS = {
-    "Japanese": re.compile(r"[\u3040-\u30ff]"),
-    "Korean": re.compile(r"[\uac00-\ud7af]"),
-    "Chinese": re.compile(r"[\u4e00-\u9fff]"),
-}
-_LEAST_SIGNS = 2
-_SIGNS_A_WORD = 2
-"""Signs that count as much as one English word: a quoted name is no question in its language."""
-_PROSE_WORD = re.compile(r"(?<![\w./`:-])[^\W\d_]+(?![\w/`:(=-]|\.\w)")
-
-
 class Word(NamedTuple):
     """One word: its joined form, and its parts when it has several."""
 
@@ -112,44 +83,95 @@ class Term(NamedTuple):
     offset: int
 
 
+_Terms = tuple[Sequence[tuple[str, int]], int]
+"""Terms with their offsets, and the positions that they take together."""
+
+
 class Analyzer:
     """Turns text into words and terms, remembering how each word is taken apart."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[Term, ...], int]] = {}
+        self._plain: dict[str, str] = {}
+        """What stands between two blanks and is one term, as most does: that term."""
+        self._runs: dict[str, _Terms] = {}
+        """What else stands between two blanks."""
+        self._tokens: dict[str, _Terms] = {}
+        self._says: dict[str, bool] = {}
 
     def words(self, text: str) -> list[Word]:
         """The words of a query, in order."""
         return [word_of(token)._replace(written=token) for token in tokens(text)]
 
-    def terms(self, text: str) -> tuple[list[tuple[str, int]], int]:
-        """The terms of a text with their positions, and the position after the last."""
-        found: list[tuple[str, int]] = []
+    def content_length(self, text: str) -> int:
+        """How many words of a text say something; all of them when none does."""
+        found = tokens(text)
+        return sum(map(self._is_content, found)) or len(found)
+
+    def places(self, text: str) -> tuple[dict[str, list[int]], int]:
+        """The terms of a text, each with its positions, and the position after the last."""
+        found: dict[str, list[int]] = {}
         position = 0
-        known = self._known
-        for token in tokens(text):
-            if len(token) > MAX_TERM and is_cjk(token):
-                # A page without a blank is one token: too much to remember or to go through.
-                length = len(token)
-                found.extend(zip(token, range(position, position + length), strict=True))
-                found.extend(zip(pairs(token), range(position, position + length), strict=False))
-                position += length
+        plain = self._plain
+        # No token reaches over a blank: what stands between two is taken apart once.
+        for run in folded(text).split():
+            form = plain.get(run)
+            if form is not None:
+                held = found.get(form)
+                if held is None:
+                    found[form] = [position]
+                else:
+                    held.append(position)
+                position += 1
                 continue
-            cut = known.get(token)
-            if cut is None:
-                cut = self._take_apart(token)
-            for form, offset in cut[0]:
-                found.append((form, position + offset))
-            position += cut[1]
+            terms, length = self._runs.get(run) or self._take_apart(run)
+            for form, offset in terms:
+                found.setdefault(form, []).append(position + offset)
+            position += length
         return found, position
 
-    def _take_apart(self, token: str) -> tuple[tuple[Term, ...], int]:
+    def _take_apart(self, run: str) -> _Terms:
+        terms: list[tuple[str, int]] = []
+        length = 0
+        for token in _TOKEN.findall(run):
+            if len(token) > _SHORT_RUN and is_cjk(token):
+                # A page without a blank is one token: too much to go through term by term.
+                places = range(length, length + len(token))
+                terms.extend(zip(token, places, strict=True))
+                terms.extend(zip(pairs(token), places, strict=False))
+                length += len(token)
+                continue
+            own, words = self._tokens.get(token) or self._token(token)
+            terms += [(form, length + offset) for form, offset in own] if length else own
+            length += words
+        if len(run) <= (_SHORT_RUN if _CJK_RUN.search(run) else MAX_TERM):
+            self._remember(run, terms, length)
+        return terms, length
+
+    def _token(self, token: str) -> _Terms:
         terms = tuple(terms_of(word_of(token)))
-        cut = (terms, 1 + max((term.offset for term in terms), default=-1))
-        if len(self._known) >= _MEMORY:
-            self._known.clear()
-        self._known[token] = cut
-        return cut
+        if len(self._tokens) >= _MEMORY:
+            self._tokens.clear()
+        known = self._tokens[token] = terms, 1 + max((one.offset for one in terms), default=-1)
+        return known
+
+    def _remember(self, run: str, terms: Sequence[tuple[str, int]], length: int) -> None:
+        if len(self._plain) + len(self._runs) >= _MEMORY:
+            self._plain.clear()
+            self._runs.clear()
+        if len(terms) == length == 1:
+            self._plain[run] = terms[0][0]
+        else:
+            self._runs[run] = terms, length
+
+    def _is_content(self, token: str) -> bool:
+        known = self._says.get(token)
+        if known is None:
+            known = word_of(token).form not in STOP_WORDS
+            if len(self._says) >= _MEMORY:
+                self._says.clear()
+            if len(token) <= MAX_TERM:
+                self._says[token] = known
+        return known
 
 
 def tokens(text: str) -> list[str]:
@@ -172,10 +194,10 @@ def word_of(token: str) -> Word:
         return Word(token, cjk=True)
     plain = _APOSTROPHE.sub("", _without_possessive(token))
     if not plain[0].isalnum() or plain[-1] in "+#" or _WHOLE.match(plain):
-        return Word(_form(plain))
-    parts = tuple(_form(part) for piece in _PIECE.findall(plain) for part in _split(piece))
+        return Word(form_of(plain))
+    parts = tuple(form_of(part) for piece in _PIECE.findall(plain) for part in _split(piece))
     if len(parts) < 2:
-        return Word(_form(plain))
+        return Word(form_of(plain))
     return Word("".join(parts)[:MAX_TERM], parts)
 
 
@@ -233,7 +255,7 @@ def _split(piece: str) -> list[str]:
     return _CAMEL.findall(piece) if piece.isascii() and _HUMP.search(piece) else [piece]
 
 
-def _form(text: str) -> str:
+def form_of(text: str) -> str:
     return (text.lower() if text.isascii() else text.casefold())[:MAX_TERM]
 
 
@@ -296,26 +318,6 @@ def without_asking(text: str) -> str:
     """A text without the words that only ask; all of it when nothing else would be left."""
     kept = _CHINESE_ASKING.sub(" ", text)
     return kept if re.search(r"\w", kept) else text
-
-
-def language_of(text: str) -> str:
-    """The language that a question is written in; empty when it is English, or not sure."""
-    words = {word.casefold() for word in _PROSE_WORD.findall(text)}
-    english = len(words & STOP_WORDS - _NOT_ONLY_ENGLISH)
-    for language, script in _SCRIPTS.items():
-        signs = len(script.findall(text))
-        if signs >= _LEAST_SIGNS and signs > _SIGNS_A_WORD * english:
-            return language
-    hits = {language: len(words.intersection(marks.split())) for language, marks in _MARKS.items()}
-    most = max(hits.values())
-    likely = [language for language, count in hits.items() if count == most]
-    is_clear = most > english and len(likely) == 1
-    return likely[0] if is_clear else ""
-
-
-def marks_of(language: str) -> list[str]:
-    """The forms of words that show that a page is written in a language."""
-    return [_form(folded(mark)) for mark in _MARKS[language].split()]
 
 
 _MAX_STEMS = 30_000

@@ -1,23 +1,26 @@
-import multiprocessing
-import os
-import signal
+import json
+import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from sage.cluster import describing
-from sage.cluster.describing import PagesForCluster, PageToPublish, described
-from sage.documents.document import parse_document
+from sage.cluster.describer import PagesForCluster, PageToPublish
+from sage.cluster.describing import described
+from sage.documents.files import SourceFile, Stamp
 from sage.errors import SageError
+
+Processes = list[subprocess.Popen[bytes]]
 
 
 def pages(count: int) -> list[PageToPublish]:
     texts = [
         f"# Page {n}\n\nRetry {n} times, 数据.\n\n## Limits\n\nA limit.\n" for n in range(count)
     ]
+    stamp = Stamp(0, 0, 0, 0)
     return [
         PageToPublish(
-            parse_document(text, f"s/core/{n}.md", "core", f"core/s/{n}", "s"),
+            SourceFile(f"s/core/{n}.md", "core", stamp, f"core/s/{n}", "s"),
             text.encode(),
             f"hash{n}",
         )
@@ -25,47 +28,67 @@ def pages(count: int) -> list[PageToPublish]:
     ]
 
 
-def told(made: Iterator[PagesForCluster]) -> tuple[list[object], dict[int, str]]:
-    documents: list[object] = []
+def told(made: Iterator[PagesForCluster]) -> tuple[list[bytes], int, dict[int, str]]:
+    lines: list[bytes] = []
+    sections = 0
     words = None
     for part in made:
-        documents += part.documents
+        lines += part.lines
+        sections += part.sections
         if words is None:
-            words = part.words["core"]
-        else:
+            words = part.words.get("core")
+        elif part.words:
             words.join(part.words["core"])
-    return documents, words.chunks() if words else {}
+    return lines, sections, words.chunks() if words else {}
 
 
 @pytest.fixture
-def processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
+    """Those that were started; every base is large enough for them."""
     monkeypatch.setattr(describing, "MANY_BYTES", 0)
     monkeypatch.setattr(describing, "_cores", lambda: 2)
-    monkeypatch.setattr(describing, "_TOGETHER", 3)
+    monkeypatch.setattr(describing, "_TOGETHER_BYTES", 100)
+    started: Processes = []
+
+    class Noted(describing._Process):
+        def __init__(self, footers: frozenset[str], generation: int) -> None:
+            super().__init__(footers, generation)
+            started.append(self._process)
+
+    monkeypatch.setattr(describing, "_Process", Noted)
+    return started
 
 
 def test_other_processes_describe_the_same(request: pytest.FixtureRequest) -> None:
     given = pages(20)
-    alone = told(described(given, frozenset(), 4))
-    request.getfixturevalue("processes")
-    assert told(described(given, frozenset(), 4)) == alone
-    assert len(alone[0]) == 20
+    lines, sections, words = told(described(given, frozenset(), 4))
+    processes: Processes = request.getfixturevalue("processes")
+    assert told(described(given, frozenset(), 4)) == (lines, sections, words)
+    assert (len(lines), sections, len(processes)) == (20, 40, 2)
+    assert json.loads(lines[7].splitlines()[1])["path"] == "s/core/7.md"
+    assert any("limit\t20\t20\tlimit 20 limits 20\n" in chunk for chunk in words.values())
 
 
-@pytest.mark.usefixtures("processes")
-def test_a_process_that_is_killed_is_an_error_and_no_wait_for_ever() -> None:
+def test_a_process_that_is_killed_is_an_error_and_no_wait_for_ever(processes: Processes) -> None:
     made = described(pages(100), frozenset(), 0)
     next(made)
-    for child in multiprocessing.active_children():
-        os.kill(child.pid or 0, signal.SIGKILL)
+    for process in processes:
+        process.kill()
     with pytest.raises(SageError, match="publish again"):
         list(made)
-    assert not multiprocessing.active_children()
+    assert all(process.poll() is not None for process in processes)
 
 
-@pytest.mark.usefixtures("processes")
-def test_whoever_stops_early_leaves_no_process() -> None:
+def test_whoever_stops_early_leaves_no_process(processes: Processes) -> None:
     made = described(pages(100), frozenset(), 0)
     next(made)
     made.close()  # type: ignore[attr-defined]
-    assert not multiprocessing.active_children()
+    assert [process.poll() for process in processes] == [0, 0]
+
+
+def test_what_a_page_holds_is_put_together_however_large_it_is(processes: Processes) -> None:
+    large = pages(3)[0]._replace(data=b"# Large\n\n" + b"a word " * 50_000)
+    lines, _, _ = told(described([large], frozenset(), 0))
+    assert len(lines) == 1
+    assert len(lines[0]) > len(large.data)
+    assert len(processes) == 2

@@ -14,7 +14,7 @@ from sage.terms.analysis import (
 
 
 def forms(text: str) -> list[str]:
-    return [form for form, _ in Analyzer().terms(text)[0]]
+    return list(Analyzer().places(text)[0])
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,15 @@ def test_chinese_gives_characters_and_pairs() -> None:
 
 
 def test_parts_of_an_identifier_stand_one_after_the_other() -> None:
-    terms, end = Analyzer().terms("call getUserName now")
-    assert terms == [
-        ("call", 0),
-        ("getusername_", 1),
-        ("get", 1),
-        ("user", 2),
-        ("name", 3),
-        ("now", 4),
-    ]
+    places, end = Analyzer().places("call getUserName now")
+    assert places == {
+        "call": [0],
+        "getusername_": [1],
+        "get": [1],
+        "user": [2],
+        "name": [3],
+        "now": [4],
+    }
     assert end == 5
 
 
@@ -80,9 +80,22 @@ def test_decomposed_and_composed_letters_are_the_same() -> None:
 
 @given(st.text())
 def test_any_text_gives_short_terms_that_can_be_kept(text: str) -> None:
-    terms, end = Analyzer().terms(text)
-    assert all(0 < len(form) <= 2 * MAX_TERM and form.encode() for form, _ in terms)
-    assert all(0 <= position < end for _, position in terms)
+    places, end = Analyzer().places(text)
+    assert all(0 < len(form) <= 2 * MAX_TERM and form.encode() for form in places)
+    assert all(0 <= position < end for held in places.values() for position in held)
+
+
+@given(st.text())
+def test_what_is_remembered_of_a_text_changes_nothing(text: str) -> None:
+    analyzer = Analyzer()
+    first = analyzer.places(text)
+    assert analyzer.places(text) == first
+    positions = 0
+    for token in tokens(text):
+        for form, offset in terms_of(word_of(token)):
+            assert positions + offset in first[0][form]
+        positions += 1 + max(term.offset for term in terms_of(word_of(token)))
+    assert positions == first[1]
 
 
 @given(st.text())
@@ -99,8 +112,10 @@ def test_folding_leaves_ascii_alone() -> None:
 def test_a_long_run_of_characters_gives_the_terms_of_its_parts_and_is_not_remembered() -> None:
     analyzer = Analyzer()
     run = "数据库迁移" * 20
-    found, after = analyzer.terms(run)
+    found, after = analyzer.places(run)
     assert after == len(run)
-    assert sorted(found) == sorted((form, at) for form, at in terms_of(word_of(run)))
-    assert analyzer.terms(f"a {run}")[0][1:3] == [("数", 1), ("据", 2)]
-    assert run not in analyzer._known
+    assert {(form, at) for form, held in found.items() for at in held} == set(
+        terms_of(word_of(run))
+    )
+    assert analyzer.places(f"a {run}")[0]["数"][0] == 1
+    assert not analyzer._runs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sage.terms.analysis import language_of
+from sage.terms.languages import language_of
 from tests.conftest import Base
 
 QUESTIONS = {

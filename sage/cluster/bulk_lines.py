@@ -1,0 +1,31 @@
+"""The lines of a bulk: an action, and the document that it writes, if any."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+
+def put_lines(identifier: str, document: Mapping[str, Any]) -> bytes:
+    """Writes a document."""
+    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    return b"%b\n%b\n" % (json.dumps({"index": {"_id": identifier}}).encode(), body)
+
+
+def delete_lines(identifier: str) -> bytes:
+    """Removes a document."""
+    return json.dumps({"delete": {"_id": identifier}}).encode() + b"\n"
+
+
+def document_in(lines: bytes) -> dict[str, Any]:
+    """The document that lines write."""
+    document: dict[str, Any] = json.loads(lines.split(b"\n", 2)[1])
+    return document
+
+
+def with_field(lines: bytes, name: str, value: str) -> bytes:
+    """The lines of a document that has one field more."""
+    return b"%b, %b: %b}\n" % (
+        lines.removesuffix(b"}\n"),
+        json.dumps(name).encode(),
+        json.dumps(value).encode(),
+    )
