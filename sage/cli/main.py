@@ -40,7 +40,7 @@ _PLAIN_WORDS = {
     "Input should be": "it should be",
 }
 _ARGUMENT = re.compile(r"(?<!\w)(\w++)(?= |: )")
-_SEARCH_CALL = re.compile(r'sage_search\(query="(.*)"\)')
+_SEARCH_CALL = re.compile(r'sage_search\(query="(.{0,500})"\)')
 _FILTERS = "types, tags, status, source or sort"
 _OPTIONS = {
     "limit": "--limit",
