@@ -80,7 +80,7 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
         **_stems(rows),
-        **_places(rows),
+        **places_of(rows),
     }
 
 
@@ -124,7 +124,7 @@ def _stems(rows: Iterable[Row]) -> dict[str, str]:
     return {name: " ".join(stems) for name, stems in found.items()}
 
 
-def _places(rows: Sequence[Row]) -> dict[str, str]:
+def places_of(rows: Sequence[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
     lines: dict[str, str] = {}
     for name in ALL_FIELDS:
