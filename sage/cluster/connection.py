@@ -271,11 +271,11 @@ class Connection:
     def _opened(self, url: str) -> http.client.HTTPConnection:
         parts = urlsplit(url)
         if parts.scheme == "https":
-            return _WholeSecureConnection(parts.hostname or "", parts.port, context=self._tls)
-        return _WholeConnection(parts.hostname or "", parts.port)
+            return WholeSecureConnection(parts.hostname or "", parts.port, context=self._tls)
+        return WholeConnection(parts.hostname or "", parts.port)
 
 
-class _WholeConnection(http.client.HTTPConnection):
+class WholeConnection(http.client.HTTPConnection):
     """Sends the head of a request together with its body: a node would wake up for each."""
 
     _held: list[bytes] | None = None
@@ -298,7 +298,7 @@ class _WholeConnection(http.client.HTTPConnection):
             self._held.append(data)
 
 
-class _WholeSecureConnection(_WholeConnection, http.client.HTTPSConnection):
+class WholeSecureConnection(WholeConnection, http.client.HTTPSConnection):
     """The same over TLS."""
 
 

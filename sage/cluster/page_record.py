@@ -66,7 +66,7 @@ def to_document(
     """The document of a page, and its words."""
     entry, rows = described
     stems, sections = _stems(rows)
-    lines = _lines(rows)
+    lines = lines_of(rows)
     held = {stem for stems in stems.values() for stem in stems}
     document = {
         "kind": PAGE,
@@ -88,7 +88,7 @@ def to_document(
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
         **{name: " ".join(found) for name, found in stems.items()},
-        **_columns(lines),
+        **columns_of(lines),
     }
     return document, PageWords(lines.keys(), held, sections)
 
@@ -161,7 +161,7 @@ def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
     return found, sections
 
 
-def _lines(rows: Sequence[Row]) -> dict[str, str]:
+def lines_of(rows: Sequence[Row]) -> dict[str, str]:
     """Where each form occurs: a line for each, with a part for each field."""
     lines: dict[str, str] = {}
     for field, name in enumerate(ALL_FIELDS):
@@ -196,7 +196,7 @@ def _ready_places(row: int) -> tuple[str, ...]:
     return tuple(f" {row}:{place}" for place in range(_READY))
 
 
-def _columns(lines: Mapping[str, str]) -> dict[str, str]:
+def columns_of(lines: Mapping[str, str]) -> dict[str, str]:
     """The lines of a page in the buckets of their forms."""
     buckets: list[list[str]] = [[""] for _ in BUCKET_FIELDS]
     for form, line in lines.items():

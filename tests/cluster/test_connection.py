@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sage.cluster.connection import Connection, cluster_options
+from sage.cluster.connection import Connection, WholeConnection, cluster_options
 from sage.deadline import Deadline
 from sage.errors import ConfigError, TimeoutExceeded, Unavailable
 
@@ -128,3 +128,22 @@ def test_a_wrong_option_is_refused_without_its_secret(
     with pytest.raises(ConfigError) as refused:
         cluster_options(urls, base, environment)
     assert "geheim" not in str(refused.value)
+
+
+class _Wire:
+    """In place of a socket: what was sent, piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+
+    def sendall(self, data: bytes) -> None:
+        self.pieces.append(bytes(data))
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(10, 1), (1_000_000, 2)])
+def test_a_request_is_sent_in_one_piece_unless_it_is_large(size: int, pieces: int) -> None:
+    connection, wire = WholeConnection("search.example.com"), _Wire()
+    connection.sock = wire
+    connection.request("POST", "/_msearch", b"x" * size, {"Content-Type": "application/json"})
+    assert len(wire.pieces) == pieces
+    assert b"".join(wire.pieces).endswith(b"\r\n\r\n" + b"x" * size)
