@@ -29,6 +29,7 @@ from sage.cluster.backend import open_cluster
 from sage.cluster.connection import Connection, cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.deadline import Deadline
+from sage.documents.source_roots import files_of
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
 from sage.search.evaluation import discounted
@@ -39,6 +40,7 @@ LIMIT = 10
 NDCG_BAR, VERDICT_BAR, PACK_BAR = 0.01, 0.98, 0.95
 PUBLISH_BAR, VISIBLE_BAR, SEARCH_BAR = 3.0, 3.0, 2.5
 _CALL_MS = 20_000
+_SIMPLE_LINES = 20_000
 _SECTIONS_A_PAGE = 10
 _WORDS = [f"{one}{two}" for one in ("ka", "re", "so", "mi", "tu") for two in range(800)]
 
@@ -266,6 +268,8 @@ def size(node: Node, sections: int) -> list[str]:
         raw = recording.replay(node.ask("GET", f"/{done.index}")[done.index]["mappings"])
         print(f"{done.documents:,} pages, {done.sections:,} sections")
         print(f"publish {publish:.1f} s, the cluster's own bulk {raw:.1f} s: {publish / raw:.1f} x")
+        simple = _one_by_one(both, node)
+        print(f"(each section as a document of its own: {simple:.1f} s, {publish / simple:.1f} x)")
         started = time.perf_counter()
         other = both.replica()
         print(f"a replica opens in {time.perf_counter() - started:.1f} s")
@@ -332,6 +336,38 @@ class Recording(Connection):
         seconds += time.perf_counter() - started
         super().request("DELETE", "/raw", None, Deadline(60_000))
         return seconds
+
+
+def _one_by_one(both: Both, node: Node) -> float:
+    """Seconds for the same sections as plain documents, a title and a text each.
+
+    What somebody would do who wants nothing but the cluster's own search; no bar is set on it.
+    """
+    node.ask("PUT", "/simple", {"settings": {"number_of_replicas": 0, "refresh_interval": "-1"}})
+    library, lines, seconds = both.files.library, list[bytes](), 0.0
+    action = json.dumps({"index": {}}).encode()
+    for source in files_of(library.refresh(library.layers, Deadline())):
+        page = library.load(source, Deadline())
+        for section in page.sections if page else ():
+            document = {"title": section.heading, "text": page.text(section) if page else ""}
+            lines += [action, json.dumps(document, ensure_ascii=False).encode()]
+        if len(lines) >= _SIMPLE_LINES:
+            seconds += _sent(both.connection, lines)
+            lines = []
+    seconds += _sent(both.connection, lines) if lines else 0.0
+    started = time.perf_counter()
+    node.ask("POST", "/simple/_refresh")
+    seconds += time.perf_counter() - started
+    node.ask("DELETE", "/simple")
+    return seconds
+
+
+def _sent(connection: Connection, lines: list[bytes]) -> float:
+    body = b"\n".join((*lines, b""))
+    started = time.perf_counter()
+    # Not what a recording would take for a part of a publish.
+    Connection.request(connection, "POST", "/simple/_bulk", body, Deadline(120_000))
+    return time.perf_counter() - started
 
 
 def _visible(both: Both, root: Path, other: KnowledgeBase) -> float:

@@ -173,10 +173,11 @@ class RememberingCounter(dict[str, int]):
         if _BLANK_BEFORE_BLANK.search(text):
             return self._counter.count(text)
         first, *others = text.split(" ")
-        return self._counter.count(first) + sum(map(self.__getitem__, others))
+        # What no blank stands before is kept with one behind it, which no other part holds.
+        return (self[f"{first} "] if first else 0) + sum(map(self.__getitem__, others))
 
     def __missing__(self, part: str) -> int:
-        count = self._counter.count(f" {part}")
+        count = self._counter.count(part[:-1] if part.endswith(" ") else f" {part}")
         if len(self) >= _MAX_REMEMBERED:
             self.clear()
         if len(part) <= _LONGEST_REMEMBERED:

@@ -19,7 +19,13 @@ from sage import token_counter as tokens
 from sage.deadline import Deadline, no_deadline
 from sage.documents.document import parse_document
 from sage.errors import SageError
-from sage.token_counter import ESTIMATE, BundledVocabulary, LightCounter, TokenCounter
+from sage.token_counter import (
+    ESTIMATE,
+    BundledVocabulary,
+    LightCounter,
+    RememberingCounter,
+    TokenCounter,
+)
 
 VOCABULARY = BundledVocabulary()
 COUNTER = TokenCounter()
@@ -294,3 +300,11 @@ def test_a_text_counted_in_pieces_has_the_tokens_of_the_whole(
 ) -> None:
     text = "".join(f"{line}{' ' * (number % 5)}" for number in range(120_000))
     assert counter.count(text) == len(reference.encode_ordinary(text))
+
+
+@given(st.text(max_size=80) | st.text(" \n\tab1.,'-\x1c\u00a0\u6570", max_size=40))
+def test_counts_of_parts_add_up_to_those_of_the_text(text: str) -> None:
+    page = parse_document(text, "a.md", "core")
+    counter = RememberingCounter(COUNTER)
+    for end in (len(page.body), len(page.body.rstrip())):
+        assert counter.count_slice(page, 0, end) == COUNTER.count(page.body[:end])

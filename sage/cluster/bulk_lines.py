@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
+
 
 def put_lines(identifier: str, document: Mapping[str, Any]) -> bytes:
     """Writes a document."""
-    body = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+    body = _encode(document).encode("utf-8", "replace")
     return b"%b\n%b\n" % (json.dumps({"index": {"_id": identifier}}).encode(), body)
 
 

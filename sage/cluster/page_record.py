@@ -67,7 +67,6 @@ def to_document(
     entry, rows = described
     stems, sections = _stems(rows)
     lines = lines_of(rows)
-    held = {stem for stems in stems.values() for stem in stems}
     document = {
         "kind": PAGE,
         "path": entry.path,
@@ -90,7 +89,7 @@ def to_document(
         **{name: " ".join(found) for name, found in stems.items()},
         **columns_of(lines),
     }
-    return document, PageWords(lines.keys(), held, sections)
+    return document, PageWords(lines.keys(), set().union(*stems.values()), sections)
 
 
 def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
@@ -162,20 +161,25 @@ def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
 
 
 def lines_of(rows: Sequence[Row]) -> dict[str, str]:
-    """Where each form occurs: a line for each, with a part for each field."""
+    """Where each form occurs: what follows it in its line, with a part for each field."""
     lines: dict[str, str] = {}
     for field, name in enumerate(ALL_FIELDS):
         parts: dict[str, str] = {}
         for number, row in enumerate(rows):
             if name in row.fields:
-                _add_places(parts, number, row.fields[name])
-        for form, part in parts.items():
-            known = lines.get(form)
-            lines[form] = f"{form if known is None else known}\t{field}{part}"
+                _add_places(parts, f"\t{field}", number, row.fields[name])
+        if len(lines) > len(parts):
+            for form, part in parts.items():
+                lines[form] = lines.get(form, "") + part
+        else:
+            for form, line in lines.items():
+                parts[form] = line + parts.get(form, "")
+            lines = parts
     return lines
 
 
-def _add_places(parts: dict[str, str], row: int, positions: Positions) -> None:
+def _add_places(parts: dict[str, str], start: str, row: int, positions: Positions) -> None:
+    """Add where forms occur in one field of a row; their parts begin with `start`."""
     ready = _ready_places(row)
     for form, places in positions.items():
         first = places[0]
@@ -186,8 +190,7 @@ def _add_places(parts: dict[str, str], row: int, positions: Positions) -> None:
             if kept[-1] > MAX_POSITION:
                 kept = [min(place, MAX_POSITION) for place in kept]
             shown = f" {row}:{','.join(map(str, kept))}"
-        known = parts.get(form)
-        parts[form] = shown if known is None else known + shown
+        parts[form] = parts.get(form, start) + shown
 
 
 @lru_cache(maxsize=256)
@@ -200,7 +203,7 @@ def columns_of(lines: Mapping[str, str]) -> dict[str, str]:
     """The lines of a page in the buckets of their forms."""
     buckets: list[list[str]] = [[""] for _ in BUCKET_FIELDS]
     for form, line in lines.items():
-        buckets[_BUCKETS[form]].append(line)
+        buckets[_BUCKETS[form]].append(form + line)
     return {
         name: to_column("\n".join((*found, "")))
         for name, found in zip(BUCKET_FIELDS, buckets, strict=True)

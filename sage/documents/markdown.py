@@ -11,7 +11,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, reference, table
+from markdown_it.rules_block import (
+    StateBlock,
+    heading,
+    lheading,
+    paragraph,
+    reference,
+    table,
+)
 from markdown_it.token import Token
 
 from sage.documents.plain_text import FENCE, SETEXT, line_starts, shown_words, split_heading_id
@@ -92,7 +99,22 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.block.ruler.at("reference", _reference)
+    parser.block.ruler.before("table", "plain", _plain)
     return parser
+
+
+def _plain(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A line that begins with a letter or `#`, as most do: no other rules than these may hold."""
+    at = state.bMarks[start] + state.tShift[start]
+    letter = state.src[at : at + 1]
+    if not (letter == "#" or letter.isalpha()) or state.is_code_block(start):
+        return False
+    return (
+        _table(state, start, end, silent)
+        or (letter == "#" and heading(state, start, end, silent))
+        or lheading(state, start, end, silent)
+        or paragraph(state, start, end, silent)
+    )
 
 
 def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
