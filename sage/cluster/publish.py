@@ -7,7 +7,7 @@ one holds exactly what it should; until then, and when anything fails, the old o
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ from sage.context.repository import repository_language
 from sage.deadline import Deadline
 from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.files import SourceFile
-from sage.documents.library import body_in, parsed
+from sage.documents.library import body_in
 from sage.documents.source_roots import files_of
 from sage.errors import SageError, Unavailable
 from sage.git import find_repository
@@ -111,7 +111,8 @@ class Publisher:
         self._connection.check_version(_soon())
         pages = {page.source.path: page for page in self._pages()}
         if self._options.dry_run:
-            return self._plan(pages).told(_sections_of(pages.values()), moved=False)
+            made = described(list(pages.values()), self._footers, 0)
+            return self._plan(pages).told(sum(one.sections for one in made), moved=False)
         self._lock.acquire(_soon())
         try:
             plan = self._plan(pages)
@@ -380,12 +381,6 @@ class PublishPlan:
             removed=len(self.removed),
             moved=moved,
         )
-
-
-def _sections_of(pages: Iterable[PageToPublish]) -> int:
-    """The sections of pages that nobody described."""
-    found = (parsed(page.source, page.data, page.source.stamp, b"").document for page in pages)
-    return sum(len(document.sections) for document in found if document is not None)
 
 
 def _named(source: SourceFile, name: str) -> SourceFile:
