@@ -171,11 +171,13 @@ class SearchEngine:
     def _standing(self, files: Sequence[SourceFile], unseen: bool) -> IndexSnapshot:
         """What can be searched now, for every call that sees these files if that is known."""
         with self._handing_out:
+            # There is one that stands at most: it alone is taken back.
+            if self._last is not None and not unseen and self._is_current(files):
+                return self._last
             snapshot = self._snapshot(files, UNSEEN if unseen else "")
             # Vectors come while nothing else changes: each call asks how many there are.
-            if not snapshot.behind and self._meaning is None:
-                snapshot.stands = self._is_current(files)
-                self._last = snapshot
+            if not snapshot.behind and self._meaning is None and self._is_current(files):
+                snapshot.stands, self._last = True, snapshot
         return snapshot
 
     def _take_back(self) -> None:

@@ -2,8 +2,8 @@
 
 Analysis, the meaning of a query, scores, verdicts, permissions and cleaning are ours and stand
 above it: an engine brings itself to documents (`Engine.update`), finds candidates for an analysed
-query inside a filter and loads what it keeps (`query.IndexReader`), knows words and their
-frequencies (`vocabulary.Words`, `ranking.Counts`), says whether it is ready, and closes.
+query inside a filter and loads what it keeps (`index_reader.IndexReader`), knows words and their
+frequencies (`query.Words`, `ranking.Counts`), says whether it is ready, and closes.
 `sage.cluster.conformance` tries all of it.
 """
 

@@ -151,6 +151,15 @@ def test_a_snapshot_that_turns_out_to_be_damaged_does_not_stand(indexed: Indexed
     assert indexed.update().stands
 
 
+def test_calls_that_see_the_same_files_get_the_one_snapshot_that_can_be_taken_back(
+    indexed: IndexedBase,
+) -> None:
+    snapshots = [indexed.update(), indexed.update()]
+    assert [one.stands for one in snapshots] == [True, True]
+    snapshots[1].distrust(UntrustedIndex("damaged"))
+    assert [one.stands for one in snapshots] == [False, False]
+
+
 def test_a_snapshot_that_is_behind_does_not_stand(indexed: IndexedBase) -> None:
     files = indexed.files()
     snapshot = indexed.engine.update(files[1:], indexed.look_up, Deadline(), unseen=True)
