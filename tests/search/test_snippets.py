@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from sage.search.answering import MAX_SNIPPET, shortened, snippet
 from sage.search.sections import owners_of
+from sage.terms.analysis import JOIN
 
 LONG = "Filler sentence without a match stands here. " * 30
 
@@ -68,6 +69,7 @@ def test_a_text_is_shortened_at_a_word() -> None:
 
 @given(st.text(), st.lists(st.text(min_size=1, max_size=3), max_size=4))
 def test_any_snippet_is_short_and_on_one_line(text: str, words: list[str]) -> None:
-    cut = shown(text * 20, *[word.casefold() for word in words])
+    # No form is the mark of joined ones alone: a form has a letter.
+    cut = shown(text * 20, *[word.casefold() for word in words if word != JOIN])
     assert len(cut) <= MAX_SNIPPET
     assert len(cut.splitlines()) <= 1 or not any(c in cut for c in "\n\r")
