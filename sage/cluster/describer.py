@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sage.cluster.bulk_lines import put_lines
-from sage.cluster.page_record import content_stamp, to_document
+from sage.cluster.page_record import PageWords, content_stamp, to_document
 from sage.cluster.schema import page_id
 from sage.cluster.words import WordCount
 from sage.documents.files import SourceFile
@@ -58,6 +58,7 @@ class Describer:
     def describe(self, pages: Iterable[PageToPublish]) -> PagesForCluster:
         """Some pages as the cluster takes them."""
         lines: list[bytes] = []
+        words: dict[str, list[PageWords]] = {}
         sections = 0
         for source, data, hashed in pages:
             stamp = content_stamp(data)
@@ -67,10 +68,12 @@ class Describer:
             described = describe(
                 document, stamp, self._footers, self._analyzer, self._counter.count_slice
             )
-            made, words = to_document(described, decoded(data), hashed, self._generation)
+            made, on_page = to_document(described, decoded(data), hashed, self._generation)
             lines.append(put_lines(page_id(document.path), made))
             sections += described[0].indexed_sections
-            self._words.setdefault(source.layer, WordCount()).add(words)
+            words.setdefault(source.layer, []).append(on_page)
+        for layer, on_pages in words.items():
+            self._words.setdefault(layer, WordCount()).add(on_pages)
         return PagesForCluster(lines, sections)
 
     def words(self) -> PagesForCluster:

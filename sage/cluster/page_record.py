@@ -9,8 +9,7 @@ import binascii
 import hashlib
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -89,7 +88,7 @@ def to_document(
         **{name: " ".join(found) for name, found in stems.items()},
         **columns_of(lines),
     }
-    return document, PageWords(lines.keys(), set().union(*stems.values()), sections)
+    return document, PageWords(list(lines), set().union(*stems.values()), sections)
 
 
 def entries_of(sources: Iterable[Mapping[str, Any]]) -> list[DocumentEntry]:
@@ -141,10 +140,10 @@ class _Buckets(dict[str, int]):
 _STEMS, _BUCKETS = _Stems(), _Buckets()
 
 
-def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
+def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[str]]:
     """The stems of a page, each as often as it occurs, and those of each section."""
     found: dict[str, list[str]] = {TITLE: [], FIELDS: [], TEXT: []}
-    sections: list[set[str]] = []
+    sections: list[str] = []
     for row in rows:
         section: set[str] = set()
         for name, forms in row.fields.items():
@@ -153,10 +152,9 @@ def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[set[str]]]:
             target += stems
             if target is found[TEXT]:
                 section.update(stems)
-            for form, places in forms.items():
-                if len(places) > 1:
-                    target += [_STEMS[form]] * (min(len(places), MAX_POSITIONS) - 1)
-        sections.append(section)
+            for form in [form for form, places in forms.items() if len(places) > 1]:
+                target += [_STEMS[form]] * (min(len(forms[form]), MAX_POSITIONS) - 1)
+        sections += section
     return found, sections
 
 
@@ -201,13 +199,14 @@ def _ready_places(row: int) -> tuple[str, ...]:
 
 def columns_of(lines: Mapping[str, str]) -> dict[str, str]:
     """The lines of a page in the buckets of their forms."""
-    buckets: list[list[str]] = [[""] for _ in BUCKET_FIELDS]
+    buckets = [""] * len(BUCKET_FIELDS)
+    numbers = _BUCKETS
     for form, line in lines.items():
-        buckets[_BUCKETS[form]].append(form + line)
+        buckets[numbers[form]] += f"\n{form}{line}"
     return {
-        name: to_column("\n".join((*found, "")))
+        name: to_column(f"{found}\n")
         for name, found in zip(BUCKET_FIELDS, buckets, strict=True)
-        if len(found) > 1
+        if found
     }
 
 
@@ -249,8 +248,8 @@ class PageWords(NamedTuple):
     forms: Iterable[str]
     stems: Iterable[str]
     """Those of all its forms; each once, as the forms."""
-    sections: Collection[AbstractSet[str]]
-    """The stems of each section."""
+    sections: Iterable[str]
+    """The stems of each section, one section after the other."""
 
 
 def words_on(places: Iterable[str]) -> PageWords:
@@ -265,7 +264,7 @@ def words_on(places: Iterable[str]) -> PageWords:
                 for one in held:
                     row = int(one.partition(":")[0])
                     sections.setdefault(row, set()).add(stem_of(form))
-    return PageWords(forms, set(map(stem_of, forms)), sections.values())
+    return PageWords(forms, set(map(stem_of, forms)), chain.from_iterable(sections.values()))
 
 
 def occurrences(pages: Iterable[tuple[int, bytes]], form: str) -> dict[str, Postings]:

@@ -37,11 +37,12 @@ class WordCount:
         self._documents: Counter[str] = Counter()
         self._sections: Counter[str] = Counter()
 
-    def add(self, page: PageWords) -> None:
-        """Take the words of a page in."""
-        self._forms.update(page.forms)
-        self._documents.update(page.stems)
-        self._sections.update(chain.from_iterable(page.sections))
+    def add(self, pages: Sequence[PageWords]) -> None:
+        """Take the words of some pages in."""
+        # One count after the other, of many pages: what is in the processor's cache stays there.
+        self._forms.update(chain.from_iterable(page.forms for page in pages))
+        self._documents.update(chain.from_iterable(page.stems for page in pages))
+        self._sections.update(chain.from_iterable(page.sections for page in pages))
 
     def join(self, other: "WordCount") -> None:
         """Take in what was counted elsewhere of other pages."""
@@ -53,7 +54,7 @@ class WordCount:
         """Take the words of a page out."""
         self._forms.subtract(page.forms)
         self._documents.subtract(page.stems)
-        self._sections.subtract(chain.from_iterable(page.sections))
+        self._sections.subtract(page.sections)
 
     def take(self, chunk: str) -> None:
         """Begin with what was published before."""

@@ -35,14 +35,14 @@ _MAY_BE_FOOTER = re.compile(r"(?!```|~~~|\|)(?=[\W_]*+\w)")
 
 def is_listing(heading: str, source: str, level: int) -> bool:
     """Whether a section only points elsewhere: a table of contents, related pages, links."""
-    lines = [line for line in below_heading(source, level) if line.strip()]
-    lines = [line for line in lines if not RULE.match(line)]
-    if not lines:
-        return False
-    links = sum(map(_points_elsewhere, lines))
+    written = (line for line in below_heading(source, level) if line.strip())
+    lines = (line for line in written if not RULE.match(line))
     if _LISTING.fullmatch(_NUMBERING.sub("", heading.strip(), count=1).strip(" :")):
-        return links * 2 >= len(lines)
-    return level > 0 and links == len(lines) and not any(map(_remark, lines))
+        links = list(map(_points_elsewhere, lines))
+        return bool(links) and sum(links) * 2 >= len(links)
+    # Of most sections the first line says something: the others need no look.
+    is_link = _only_points_elsewhere
+    return level > 0 and is_link(next(lines, "")) and all(map(is_link, lines))
 
 
 def last_lines(body: str) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _points_elsewhere(line: str) -> bool:
     return _LINK_LINE.match(line) is not None
 
 
-def _remark(line: str) -> bool:
-    """Whether a line says more than a caption about what it points to."""
+def _only_points_elsewhere(line: str) -> bool:
+    """Whether a line says no more than a caption about what it points to."""
     match = _LINK_LINE.match(line)
-    return match is not None and len(match["after"]) > _MAX_REMARK
+    return match is not None and len(match["after"]) <= _MAX_REMARK

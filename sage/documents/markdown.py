@@ -109,10 +109,12 @@ def _plain(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     letter = state.src[at : at + 1]
     if not (letter == "#" or letter.isalpha()) or state.is_code_block(start):
         return False
+    # Only with a line below it can it be the head of a table, or a heading by what is under it.
+    is_alone = start + 1 >= end or state.isEmpty(start + 1)
     return (
-        _table(state, start, end, silent)
+        (not is_alone and _table(state, start, end, silent))
         or (letter == "#" and heading(state, start, end, silent))
-        or lheading(state, start, end, silent)
+        or (not is_alone and lheading(state, start, end, silent))
         or paragraph(state, start, end, silent)
     )
 

@@ -125,6 +125,9 @@ def section_prose(source: str, level: int, footers: frozenset[str] = frozenset()
     code: list[str] = []
     fence = ""
     for line in below_heading(without_site_marks(source), level):
+        if not fence and (not line or line[0].isalpha()) and line.strip() not in footers:
+            text.append(line)  # as most are: no mark of a line begins with a letter
+            continue
         mark = FENCE.fullmatch(line)
         if fence:
             if mark and mark[1].startswith(fence) and line.strip() == mark[1]:
@@ -236,7 +239,8 @@ def _plain(text: str) -> str:
     if "[" in text:
         text = _FOOTNOTE_MARK.sub("", _WIKI_LINK.sub(r"\1", text))
         text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))
-    text = _UNDERSCORED.sub(r"\1", _STRONG.sub("", text))
+    if "*" in text or "_" in text or "~" in text or "`" in text:
+        text = _UNDERSCORED.sub(r"\1", _STRONG.sub("", text))
     if "\\" in text:
         text = _ESCAPE.sub(r"\1", text)
     return html.unescape(text) if "&" in text else text

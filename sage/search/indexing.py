@@ -156,7 +156,7 @@ def _document_fields(
     lengths: dict[str, int] = {}
     fields: dict[str, Positions] = {}
     for name, text in texts.items():
-        places, lengths[name] = analyzer.places(text)
+        places, lengths[name] = analyzer.places(text) if text else ({}, 0)
         if places:
             fields[name] = places
     return fields, lengths
@@ -173,15 +173,18 @@ def _section_row(section: Section, prose: Prose, analyzer: Analyzer) -> Row:
     length = 0
     texts = (("headings", section.heading), ("body", prose.text), ("code", prose.code))
     for name, text in texts:
-        places, words = analyzer.places(text)
-        if places:
-            fields[name] = places
-        length += words
+        if text:
+            places, words = analyzer.places(text)
+            if places:
+                fields[name] = places
+            length += words
     return Row(fields, length)
 
 
 def _without_footer(source: str, endings: Collection[str]) -> str:
     """A section as it is written, without the last lines that most documents share."""
+    if not endings:
+        return source.rstrip()
     lines = source.rstrip().split("\n")
     while len(lines) > 1 and (not lines[-1].strip() or lines[-1].strip() in endings):
         lines.pop()
