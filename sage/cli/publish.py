@@ -81,13 +81,13 @@ def publish(
     _verbose: Verbose = False,
 ) -> None:
     """Publish the knowledge base to an OpenSearch cluster."""
-    from sage.cluster.connection import Connection
+    from sage.cluster.connection import PatientConnection
     from sage.cluster.publish import Publisher, PublishOptions
     from sage.cluster.schema import checked_source
 
     options = PublishOptions(checked_source(source), dry_run, grace, shards)
     cluster = cluster_at(url, base, credentials, ca_file)
-    with opened(root) as knowledge, Connection(cluster) as connection:
+    with opened(root) as knowledge, PatientConnection(cluster) as connection:
         publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))
         if prune:
             gone = publisher.prune()

@@ -33,10 +33,15 @@ _PAUSE_SECONDS = 0.1
 _MAX_IDLE = 16
 _WHOLE_BYTES = 100_000
 _BUSY = (429, 502, 503, 504)
+_LONG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class NotThere(SageError):
     """The index or document that was asked for does not exist, or not any more."""
+
+
+class Busy(Unavailable):
+    """The cluster could be reached, and has no time or room for the request now."""
 
 
 class Conflict(SageError):
@@ -174,11 +179,11 @@ class Connection:
 
         Raises:
             NotThere, Conflict: as the cluster says.
-            Unavailable: no node can answer it now.
+            Unavailable: no node can answer it now; Busy, if one could be reached.
             TimeoutExceeded: the deadline passed before one did.
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
-        trouble = ""
+        trouble, is_busy = "", False
         for attempt in range(_ROUNDS * len(self.options.urls)):
             if deadline.expired:
                 break
@@ -187,6 +192,7 @@ class Connection:
                 pause = _PAUSE_SECONDS * 2**attempt
                 self._sleep(pause if left is None else min(pause, left / 2))
             url = self.options.urls[(self._first + attempt) % len(self.options.urls)]
+            is_busy = False
             try:
                 status, answer = self._send(url, method, path, data, deadline)
             except ssl.SSLCertVerificationError as error:
@@ -206,6 +212,7 @@ class Connection:
                 if status not in _BUSY:
                     self._first = (self._first + attempt) % len(self.options.urls)
                     return _checked(status, answer, url)
+                is_busy = True
                 trouble = f"{url} says {status}: {_said(answer)}"
                 if status == 503 and _is_red(answer):
                     trouble = f"the cluster is red, a part of the index is gone: {_said(answer)}"
@@ -213,7 +220,8 @@ class Connection:
             raise TimeoutExceeded(
                 f"{deadline.message} ({trouble})" if trouble else deadline.message
             )
-        raise Unavailable(f"{trouble}; look at the cluster's health, then ask again")
+        kind = Busy if is_busy else Unavailable
+        raise kind(f"{trouble}; look at the cluster's health, then ask again")
 
     def close(self) -> None:
         with self._lock:
@@ -273,6 +281,21 @@ class Connection:
         if parts.scheme == "https":
             return WholeSecureConnection(parts.hostname or "", parts.port, context=self._tls)
         return WholeConnection(parts.hostname or "", parts.port)
+
+
+class PatientConnection(Connection):
+    """Waits for a cluster that is busy: whoever publishes has the time, whoever asks has not."""
+
+    def request(
+        self, method: str, path: str, body: object, deadline: Deadline, *, again: bool = True
+    ) -> dict[str, Any]:
+        """What the cluster answers to one request, sooner or later."""
+        for pause in _LONG_PAUSES:
+            try:
+                return super().request(method, path, body, deadline, again=again)
+            except Busy:
+                self._sleep(pause)
+        return super().request(method, path, body, deadline, again=again)
 
 
 class WholeConnection(http.client.HTTPConnection):

@@ -1,13 +1,16 @@
 """Only one publishes a source at a time: a document in the cluster says who, and for how long."""
 
 import contextlib
+import logging
 import secrets
 import time
 from collections.abc import Callable
 
 from sage.cluster.connection import Conflict, Connection
 from sage.deadline import Deadline
-from sage.errors import Unavailable
+from sage.errors import TimeoutExceeded, Unavailable
+
+logger = logging.getLogger("sage.cluster")
 
 HELD_SECONDS = 60.0
 """Whoever does not renew it for so long is taken for dead."""
@@ -67,13 +70,18 @@ class PublishLock:
             )
 
     def release(self, deadline: Deadline) -> None:
-        """Let others publish."""
+        """Let others publish; where that cannot be said they may in a minute."""
         number, term = self._seen
         try:
             path = f"{self._path}?if_seq_no={number}&if_primary_term={term}&refresh=true"
             self._connection.request("DELETE", path, None, deadline)
         except Conflict:
             return  # it is somebody else's by now
+        except (Unavailable, TimeoutExceeded) as error:
+            # What was published is published, and what failed has its own reason.
+            logger.warning(
+                "the lock stays until it runs out", extra={"fields": {"why": str(error)}}
+            )
 
     def _taken(self) -> Unavailable:
         return Unavailable(

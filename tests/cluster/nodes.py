@@ -34,6 +34,15 @@ NOBODY = 65534
 START_SECONDS = 300
 _LEFT_OUT = ("modules/ingest-geoip/", "config/opensearch-", "plugins/")
 _KEPT = ("bin/", "config/", "lib/", "modules/")
+# The collector is that of its own options. With the serial one a full heap is never emptied: the
+# node refuses every request for lack of room, and without requests nothing is collected.
+_JAVA_OPTIONS = """\
+-Xms512m
+-Xmx512m
+-XX:+UseG1GC
+-XX:G1ReservePercent=25
+-XX:InitiatingHeapOccupancyPercent=30
+"""
 
 
 def missing() -> str:
@@ -116,7 +125,7 @@ class Node:
             f"cluster.routing.allocation.disk.threshold_enabled: false\n{more}"
         )
         # Its own options write a log of the collector into the folder of the program.
-        (config / "jvm.options").write_text("-Xms512m\n-Xmx512m\n-XX:+UseSerialGC\n")
+        (config / "jvm.options").write_text(_JAVA_OPTIONS)
         as_root = os.geteuid() == 0
         if as_root:
             for path in (folder / name, *(folder / name).rglob("*")):

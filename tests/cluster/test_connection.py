@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sage.cluster.connection import Connection, WholeConnection, cluster_options
+from sage.cluster.connection import (
+    Connection,
+    PatientConnection,
+    WholeConnection,
+    cluster_options,
+)
+from sage.cluster.lock import PublishLock
 from sage.deadline import Deadline
 from sage.errors import ConfigError, TimeoutExceeded, Unavailable
 
@@ -23,6 +29,8 @@ class Cluster(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status = 200
+        self.refusals = 0
+        """So many requests are refused before one is answered."""
         self.answer: object = {"version": {"distribution": "opensearch", "number": "2.5.0"}}
         self.seen: list[str | None] = []
         self.let_go = threading.Event()
@@ -40,7 +48,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.seen.append(self.headers["Authorization"])
         self.server.let_go.wait(30)
         data = json.dumps(self.server.answer).encode()
-        self.send_response(self.server.status)
+        is_busy = len(self.server.seen) <= self.server.refusals
+        self.send_response(429 if is_busy else self.server.status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -99,6 +108,43 @@ def test_what_is_wrong_with_a_cluster_is_said(
     cluster.status, cluster.answer = status, answer
     with pytest.raises(Unavailable, match=said):
         ask(cluster.url)
+
+
+def test_whoever_publishes_waits_for_a_cluster_that_is_busy(cluster: Cluster) -> None:
+    cluster.refusals = 7
+    pauses: list[float] = []
+    options = cluster_options([cluster.url], "sage", {})
+    with PatientConnection(options, pauses.append) as connection:
+        connection.check_version(Deadline(20_000))
+    assert len(cluster.seen) == 8
+    assert max(pauses) >= 1.0
+
+
+def test_nobody_waits_for_a_cluster_that_stays_busy_or_is_gone(cluster: Cluster) -> None:
+    cluster.refusals = 1_000
+    pauses: list[float] = []
+    options = cluster_options([cluster.url], "sage", {})
+    with (
+        PatientConnection(options, pauses.append) as connection,
+        pytest.raises(Unavailable, match="says 429"),
+    ):
+        connection.check_version(Deadline(20_000))
+    assert sum(pauses) < 60
+    pauses.clear()
+    with (
+        PatientConnection(cluster_options([GONE], "sage", {}), pauses.append) as connection,
+        pytest.raises(Unavailable, match="cannot be reached"),
+    ):
+        connection.check_version(Deadline(20_000))
+    assert max(pauses) < 1
+
+
+def test_a_lock_that_cannot_be_released_hides_no_other_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with Connection(cluster_options([GONE], "sage", {}), lambda _: None) as connection:
+        PublishLock(connection, "payments").release(Deadline(20_000))
+    assert "the lock stays until it runs out" in caplog.text
 
 
 def test_credentials_are_sent_and_never_shown(cluster: Cluster, tmp_path: Path) -> None:
