@@ -167,11 +167,17 @@ class ClusterEngine:
         )
 
     def on_one_view(self, work: Callable[[Scope], T], scope: Scope, deadline: Deadline) -> T:
-        """Do the work on a view; when that was removed meanwhile, on the one in force."""
+        """Do the work on a view; when that was removed meanwhile, on the one in force.
+
+        A generation that goes while it is searched is not there, or some of its parts fail.
+        """
         try:
             return work(scope)
-        except NotThere:
-            return work(self._scope(self._replica.view(deadline, fresh=True)))
+        except (NotThere, Unavailable):
+            newer = self._scope(self._replica.view(deadline, fresh=True))
+            if newer.indexes == scope.indexes:
+                raise
+            return work(newer)
 
     def close(self) -> None:
         """Others may use the connections still."""
