@@ -53,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--sections", type=int, default=5_000)
+    parser.add_argument("--rounds", type=int, default=3, help="of a publish, and of 60 searches")
     given = parser.parse_args(arguments)
     with running(3 if given.what == "kill" else 1) as nodes:
         if given.what == "agree":
@@ -60,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif given.what == "kill":
             missed = kill(nodes, given.clients, given.seconds)
         else:
-            missed = size(nodes[0], given.sections)
+            missed = size(nodes[0], given.sections, given.rounds)
     print("\n" + ("\n".join(f"MISSED: {bar}" for bar in missed) or "every bar is met"))
     return 1 if missed else 0
 
@@ -250,7 +251,7 @@ def _write_marked(root: Path, mark: str) -> None:
         page.write_text(f"# {mark} page {number}\n\nmarker {mark} {text}.\n", "utf-8")
 
 
-def size(node: Node, sections: int) -> list[str]:
+def size(node: Node, sections: int, rounds: int) -> list[str]:
     """One size against what the cluster does with the same documents by itself."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "repo")
@@ -261,30 +262,46 @@ def size(node: Node, sections: int) -> list[str]:
             root,
         )
         both = Both(KnowledgeBase(settings), [node.url], "sized")
-        both.connection = recording = Recording(node, "sized", Path(folder, "bulks"))
-        started = time.perf_counter()
-        done = both.publish()
-        publish = time.perf_counter() - started
-        raw = recording.replay(node.ask("GET", f"/{done.index}")[done.index]["mappings"])
-        print(f"{done.documents:,} pages, {done.sections:,} sections")
-        print(f"publish {publish:.1f} s, the cluster's own bulk {raw:.1f} s: {publish / raw:.1f} x")
-        simple = _one_by_one(both, node)
-        print(f"(each section as a document of its own: {simple:.1f} s, {publish / simple:.1f} x)")
+        publish = statistics.median(
+            _published(both, node, Path(folder, f"bulks-{number}")) for number in range(rounds)
+        )
+        print(f"publish: {publish:.1f} x the cluster's own bulk, the middle of {rounds}")
         started = time.perf_counter()
         other = both.replica()
         print(f"a replica opens in {time.perf_counter() - started:.1f} s")
         visible = _visible(both, root, other)
         print(f"a changed page is visible {visible:.2f} s after its publish ended")
         _index_sections(both.connection, root)
-        ours, plain, apart = _searches(both, node)
+        ours, plain, apart = _searches(both, node, rounds)
         print(f"search p50 {ours:.1f} ms, the raw query {plain:.1f} ms: {ours / plain:.1f} x")
         print(
             "for comparison, the same sections as documents of their own, the standard analyzer, "
             f"ten with their texts: {apart:.1f} ms: {ours / apart:.1f} x"
         )
-    missed = [f"publish {publish / raw:.1f} x"] if publish > PUBLISH_BAR * raw else []
+    missed = [f"publish {publish:.1f} x"] if publish > PUBLISH_BAR else []
     missed += [f"visible after {visible:.1f} s"] if visible > VISIBLE_BAR else []
     return missed + ([f"search {ours / plain:.1f} x"] if ours > SEARCH_BAR * plain else [])
+
+
+def _published(both: Both, node: Node, bulks: Path) -> float:
+    """How many times as long a publish from scratch takes as its own bulks do.
+
+    More than one is needed: a node that has just started compiles itself while it takes the first
+    publish, and has done so when it takes the bulks again.
+    """
+    node.ask("DELETE", "/sized-v*")
+    recording = Recording(node, "sized", bulks)
+    started = time.perf_counter()
+    done = Publisher(both.files, recording, PublishOptions()).publish()
+    publish = time.perf_counter() - started
+    raw = recording.replay(node.ask("GET", f"/{done.index}")[done.index]["mappings"])
+    bulks.unlink()
+    print(f"{done.documents:,} pages, {done.sections:,} sections")
+    print(f"publish {publish:.1f} s, the cluster's own bulk {raw:.1f} s: {publish / raw:.1f} x")
+    simple = _one_by_one(both, node)
+    print(f"(each section as a document of its own: {simple:.1f} s, {publish / simple:.1f} x)")
+    both.cluster = both.replica()
+    return publish / raw
 
 
 def write_base(root: Path, sections: int) -> None:
@@ -402,11 +419,11 @@ def _index_sections(connection: Connection, root: Path) -> None:
     connection.request("POST", "/apart/_refresh", None, Deadline(120_000))
 
 
-def _searches(both: Both, node: Node) -> tuple[float, float, float]:
+def _searches(both: Both, node: Node, rounds: int) -> tuple[float, float, float]:
     """The medians of our searches, of the same words as a plain query and over the sections."""
     chance = random.Random(9)
     times: tuple[list[float], list[float], list[float]] = ([], [], [])
-    for _ in range(60):
+    for _ in range(60 * rounds):
         words = chance.sample(_WORDS, 3)
         marks = [time.perf_counter()]
         both.cluster.search(" ".join(words), limit=LIMIT)
