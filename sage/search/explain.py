@@ -82,7 +82,7 @@ def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> WordShare:
     weight = matches.rarity * concept.weight
     fields = {name: weight * score for name, score in _fields(ranker, ranked.slot, concept)}
     row = ranker.catalog.first_rows[ranked.slot] + 1 + ranked.section
-    section = ranker.sections(ranked.slot, [(matches, concept.weight)]).get(row)
+    section = ranker.sections([ranked.slot], [(matches, concept.weight)])[ranked.slot].get(row)
     if section:
         fields["section"] = ranker.stats.best_section * section
     forms = tuple(form for form, _ in concept.forms)

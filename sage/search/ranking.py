@@ -39,6 +39,8 @@ from sage.terms.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
 
 _MAX_MATCH_BYTES = 32_000_000
 _MAX_FREQUENCIES = 100_000
+_ROWS_A_SEARCH = 8
+"""Rows that are looked at in the time in which one is searched for."""
 
 Occurrences = Callable[[str, str], Iterable[tuple[int, Postings]]]
 """The postings of a form in a field, by segments: first row and what is counted from there."""
@@ -94,8 +96,9 @@ class Matches:
         """Where it stands in the body of a row, in order."""
         found: list[int] = []
         for base, postings in self.body:
-            at = bisect_left(postings.rows, row - base)
-            if at < len(postings.rows) and postings.rows[at] == row - base:
+            rows, wanted = postings.rows, row - base
+            at = bisect_left(rows, wanted)
+            if at < len(rows) and rows[at] == wanted:
                 found += postings.positions(at)
         return sorted(found)
 
@@ -203,7 +206,7 @@ class Ranker:
             totals = {slot: total for slot, total in totals.items() if allowed(slot)}
         slots = self.catalog.slots
         candidates = self._candidates(totals, max(CANDIDATES, 2 * limit))
-        scored = {slot: self.sections(slot, weighed) for slot, _ in candidates}
+        scored = self.sections([slot for slot, _ in candidates], weighed)
         if not deadline.expired:
             self._add_nearness(scored, weighed)
             self._add_headings(scored, weighed, documents, [slot for slot, _ in candidates[:limit]])
@@ -222,23 +225,37 @@ class Ranker:
         slots = set().union(*(self.matches(concept).slots for concept in concepts))
         return {slot for slot in slots if allowed is None or allowed(slot)}
 
-    def sections(self, slot: int, weighed: Sequence[Weighed]) -> dict[int, float]:
-        """What each section of a document is worth, by its row."""
-        scores: dict[int, float] = {}
-        least, ratio = self.stats.section_least, self.stats.section_ratio
-        lengths = self._row_lengths
-        first = self.catalog.first_rows[slot] + 1
-        last = first + self.catalog.slots[slot].indexed_sections
+    def sections(
+        self, slots: Collection[int], weighed: Sequence[Weighed]
+    ) -> dict[int, dict[int, float]]:
+        """What each section of some documents is worth: for each of them by its row."""
+        scored: dict[int, dict[int, float]] = {slot: {} for slot in slots}
+        stats, owners, lengths = self.stats, self.catalog.owners, self._row_lengths
+        least, ratio = stats.section_least, stats.section_ratio
         for matches, weight in weighed:
-            rows, counts = matches.rows, matches.counts
-            at = bisect_left(rows, first)
-            end = bisect_left(rows, last, at)
-            factor = matches.section_rarity * weight * (self.stats.section_k1 + 1)
-            for place in range(at, end):
-                row, count = rows[place], counts[place] / UNIT
-                score = factor * count / (count + least + ratio * lengths[row])
-                scores[row] = scores.get(row, 0.0) + score
-        return scores
+            factor = matches.section_rarity * weight * (stats.section_k1 + 1)
+            for row, held in self._rows_among(slots, matches):
+                scores = scored.get(owners[row])
+                if scores is not None:
+                    count = held / UNIT
+                    score = factor * count / (count + least + ratio * lengths[row])
+                    scores[row] = scores.get(row, 0.0) + score
+        return scored
+
+    def _rows_among(self, slots: Collection[int], matches: Matches) -> Iterable[tuple[int, int]]:
+        """The rows that hold a concept with their counts: those of some documents at least."""
+        rows, counts = matches.rows, matches.counts
+        # A row is looked at in less time than the first one of a document is looked for.
+        if len(rows) <= _ROWS_A_SEARCH * len(slots):
+            yield from zip(rows, counts, strict=True)
+            return
+        for slot in slots:
+            first = self.catalog.first_rows[slot] + 1
+            last = first + self.catalog.slots[slot].indexed_sections
+            for place in range(bisect_left(rows, first), len(rows)):
+                if rows[place] >= last:
+                    break
+                yield rows[place], counts[place]
 
     def section_strengths(self, ranked: Ranked, concepts: Sequence[Concept]) -> dict[int, float]:
         """What each matching section of a ranked document is worth beside those of others."""
@@ -247,7 +264,7 @@ class Ranker:
         first = self.catalog.first_rows[ranked.slot] + 1
         return {
             row - first: (ranked.document_part + self.stats.best_section * score) * factor
-            for row, score in self.sections(ranked.slot, weighed).items()
+            for row, score in self.sections([ranked.slot], weighed)[ranked.slot].items()
         }
 
     def _ranked(self, slot: int, total: float, sections: Mapping[int, float]) -> Ranked:
@@ -303,7 +320,7 @@ class Ranker:
         slots = self.catalog.slots
         rows = [(score, slot, row) for slot, held in scored.items() for row, score in held.items()]
         if len(rows) > NEAR_SECTIONS:
-            least = sorted(rows, reverse=True)[NEAR_SECTIONS - 1][0]
+            least = sorted([score for score, _, _ in rows])[-NEAR_SECTIONS]
             rows = [one for one in rows if one[0] >= least]
         rows.sort(key=lambda one: (one[0], slots[one[1]].path, -one[2]), reverse=True)
         worth = [matches.rarity * weight for matches, weight in weighed]
@@ -363,15 +380,16 @@ class Ranker:
         headings: Collection[int],
     ) -> Matches:
         stats, owners = self.stats, self.catalog.owners
-        rows = array("I", sorted(row for row in counts if owners[row] >= 0))
+        rows: list[int] = []
         totals: dict[int, int] = {}
-        for row in rows:
+        for row in sorted(counts):
             slot = owners[row]
-            totals[slot] = totals.get(slot, 0) + counts[row]
-        norms = stats.document_norms
+            if slot >= 0:
+                rows.append(row)
+                totals[slot] = totals.get(slot, 0) + counts[row]
+        norms, most = stats.document_norms, DOCUMENT_K1 + 1
         impacts = {
-            slot: total * (DOCUMENT_K1 + 1) / (total + norms[slot] * UNIT)
-            for slot, total in totals.items()
+            slot: total * most / (total + norms[slot] * UNIT) for slot, total in totals.items()
         }
         for slot, names in fields.items():
             entry = self.catalog.slots[slot]
@@ -384,11 +402,12 @@ class Ranker:
         documents, sections = len(impacts), len(rows)
         if self._all is not None:
             documents, sections = self._all.holding(forms)
+        # Of a list an array is made at once, of anything else number by number.
         return Matches(
-            rows,
-            array("I", map(counts.__getitem__, rows)),
-            array("I", impacts),
-            array("d", impacts.values()),
+            array("I", rows),
+            array("I", [counts[row] for row in rows]),
+            array("I", list(impacts)),
+            array("d", list(impacts.values())),
             array("I", sorted(row for row in headings if owners[row] >= 0)),
             body,
             rarity(documents, stats.documents),
