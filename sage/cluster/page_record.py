@@ -21,7 +21,6 @@ from sage.search.catalog import DocumentEntry, entries_from_json
 from sage.search.index import FORMAT
 from sage.search.indexing import Described
 from sage.terms.analysis import stem_of
-from sage.terms.gathering import GatheredTerm
 from sage.terms.postings import FIELDS as ALL_FIELDS
 from sage.terms.postings import (
     MAX_POSITION,
@@ -278,29 +277,32 @@ def occurrences(pages: Iterable[tuple[int, bytes]], form: str) -> dict[str, Post
     """
     wanted = f"\n{form}\t".encode("utf-8", "surrogatepass")
     size = len(wanted)
-    found: dict[str, GatheredTerm] = {}
+    found: dict[str, list[tuple[int, str]]] = {}
     for first, column in pages:
         start = column.find(wanted)
         if start < 0:
             continue
         start += size
         for part in column[start : column.index(b"\n", start)].decode("ascii").split("\t"):
-            field, *rows = part.split(" ")
-            term = found.get(field)
-            if term is None:
-                term = found[field] = GatheredTerm()
-            for row, _, places in [one.partition(":") for one in rows]:
-                term.rows.append(first + int(row))
-                if "," in places:
-                    several = places.split(",")
-                    term.counts.append(len(several))
-                    term.places.extend(map(int, several))
-                else:
-                    term.counts.append(1)
-                    term.places.append(int(places))
-    return {ALL_FIELDS[int(field)]: _postings(term) for field, term in found.items()}
+            if part[:1] in found:
+                found[part[:1]].append((first, part[2:]))
+            else:
+                found[part[:1]] = [(first, part[2:])]
+    return {ALL_FIELDS[int(field)]: _postings(held) for field, held in found.items()}
 
 
-def _postings(term: GatheredTerm) -> Postings:
-    places = term.places
-    return Postings(term.rows, bytes(term.counts), lambda start, stop: places[start:stop])
+def _postings(held: Iterable[tuple[int, str]]) -> Postings:
+    """Where a form occurs in one field, from the first row of each page and the rest of its part.
+
+    Places are read all at once, without a loop of our own: most rows have a single one.
+    """
+    rows: list[int] = []
+    texts: list[str] = []
+    for first, part in held:
+        for one in part.split(" "):
+            row, text = one.split(":")
+            rows.append(first + int(row))
+            texts.append(text)
+    places = array("H", map(int, ",".join(texts).split(",")))
+    counts = bytes([text.count(",") + 1 for text in texts])
+    return Postings(rows, counts, lambda start, stop: places[start:stop])

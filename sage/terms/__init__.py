@@ -6,4 +6,4 @@ Whoosh is used nowhere else.
 """
 
 # The modules that other folders may import; the rest is this folder's own.
-__all__ = ["analysis", "gathering", "index_file", "languages", "postings", "segments", "spelling"]
+__all__ = ["analysis", "index_file", "languages", "postings", "segments", "spelling"]
