@@ -208,6 +208,9 @@ def bytes_of(value: object) -> int:
             continue
         seen.add(id(part))
         total += sys.getsizeof(part)
+        # Most parts: the kinds below are asked for one after the other.
+        if isinstance(part, (str, int, float)):
+            continue
         if isinstance(part, Mapping):
             left += part.keys()
             left += part.values()

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sage.documents.document import Heading, Page, sections_below
@@ -103,11 +104,10 @@ def unpack_record(record: bytes) -> StoredDocument:
         summary, sections, headings, last_line, body = json.loads(
             data.decode("utf-8", "surrogatepass")
         )
-        headings = tuple(Heading(*heading) for heading in headings)
-        sections = tuple(
-            SectionEntry._make((*section[:-1], body[headings[section[0]].start : section[-1]]))
-            for section in sections
-        )
+        headings = tuple(map(Heading._make, headings))
+        for section in sections:
+            section[-1] = body[headings[section[0]].start : section[-1]]
+        sections = tuple(map(SectionEntry._make, sections))
     except (LookupError, RecursionError, TypeError, ValueError, zlib.error) as error:
         raise UntrustedIndex(DAMAGED) from error
     document = StoredDocument(summary, sections, headings, last_line, body)
@@ -137,14 +137,14 @@ def _is_stored(document: StoredDocument) -> bool:
     return (
         {str}.issuperset(map(type, texts))
         and type(document.last_line) is int
-        and all(_has_types(section, _SECTION_TYPES) for section in document.sections)
-        and all(_has_types(heading, _HEADING_TYPES) for heading in document.headings)
+        and _have_types(document.sections, _SECTION_TYPES)
+        and _have_types(document.headings, _HEADING_TYPES)
     )
 
 
-def _has_types(values: Sequence[Any], types: Sequence[type]) -> bool:
+def _have_types(rows: Sequence[Sequence[Any]], types: Sequence[type]) -> bool:
     # Of every section of every result: one by one took a third of unpacking it.
-    return tuple(map(type, values)) == types
+    return [*map(type, chain.from_iterable(rows))] == [*types] * len(rows)
 
 
 _SECTION_TYPES = tuple(SectionEntry.__annotations__.values())
