@@ -9,7 +9,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from sage.deadline import Deadline
@@ -323,15 +322,17 @@ class Ranker:
             least = sorted([score for score, _, _ in rows])[-NEAR_SECTIONS]
             rows = [one for one in rows if one[0] >= least]
         rows.sort(key=lambda one: (one[0], slots[one[1]].path, -one[2]), reverse=True)
-        worth = [matches.rarity * weight for matches, weight in weighed]
+        worth = [(matches, matches.rarity * weight) for matches, weight in weighed]
         for _, slot, row in rows[:NEAR_SECTIONS]:
-            nearness = 0.0
-            placed = zip((matches.places(row) for matches, _ in weighed), worth, strict=True)
-            for (one, here), (other, there) in pairwise(placed):
+            nearness = here = 0.0
+            one: Sequence[int] = ()
+            for matches, there in worth:
+                other = matches.places(row)
                 if one and other:
                     distance = least_distance(one, other)
                     if distance <= NEAR_WORDS:
                         nearness += min(here, there) / distance
+                one, here = other, there
             scored[slot][row] += NEARNESS * nearness
 
     def _candidates(self, totals: Mapping[int, float], most: int) -> list[tuple[int, float]]:

@@ -225,11 +225,12 @@ class FoundSection:
 
     def says_the_same(self, other: "FoundSection") -> bool:
         """Whether another page is a copy of this one, or this one in another version."""
-        if self.entry.path == other.entry.path or not self.text:
+        text = self.text
+        if not text or self.entry.path == other.entry.path:
             return False
         if self.entry.title.casefold() != other.entry.title.casefold():
-            return len(self.text) >= _LONG_COPY and self.text == other.text
-        mine, theirs = set(_WORD.findall(self.text)), set(_WORD.findall(other.text))
+            return len(text) >= _LONG_COPY and text == other.text
+        mine, theirs = set(_WORD.findall(text)), set(_WORD.findall(other.text))
         return len(mine & theirs) >= _SAME * len(mine | theirs)
 
 
