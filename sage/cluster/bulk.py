@@ -14,7 +14,7 @@ from sage.cluster.connection import Connection
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 
-BATCH_BYTES = 4_000_000
+BATCH_BYTES = 2_000_000
 BATCH_SECONDS = 120.0
 _TRIES = 8
 _PAUSE_SECONDS = 0.25

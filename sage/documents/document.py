@@ -38,8 +38,7 @@ _NOT_IN_SLUG = re.compile(r"[^a-z0-9_ -]+")  # of letters that are ASCII
 _WORD_CATEGORIES = frozenset({"Mn", "Mc", "Me", "Nd", "Nl", "Pc"})
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """A heading and the text up to the next heading of any level."""
 
     heading: str

@@ -45,7 +45,7 @@ def describe(
             text = _without_footer(source, endings)
             one = _section_entry(document, ordinal, costs, row.length, said, text)
             entries.append(one)
-            rows.append(row._replace(heading=heading_words(one)))
+            rows.append(Row(row.fields, row.length, heading=heading_words(one)))
     fields, lengths = _document_fields(document, analyzer)
     stored = StoredDocument(
         document.summary[:MAX_SUMMARY],
