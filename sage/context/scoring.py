@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sage.context.passages import Passage, PassageKey
 from sage.context.recipes import BUILT_IN, OTHER_LAYERS, Recipe
-from sage.context.section_kinds import kinds_of, word_pattern
+from sage.context.section_kinds import kinds_of, shows_kind, word_pattern
 from sage.documents.front_matter import PRIORITIES
 from sage.documents.languages import (
     ANY_LANGUAGE,
@@ -155,6 +155,8 @@ class RecipeScorer:
         self._any_guest = any_guest
         self._fits: dict[str, Fit] = {}
         self._refusals: dict[str, str] = {}
+        self._core: dict[str, bool] = {}
+        self._own_languages: dict[str, tuple[str, ...]] = {}
         self._most = max((1.0, *recipe.kinds.values(), *recipe.types.values()))
 
     def share(self, layer: str) -> float:
@@ -187,14 +189,14 @@ class RecipeScorer:
             return "superseded"
         if entry.status != "published":
             return entry.status
-        own = languages_of(entry)
+        own = self._languages_of(entry)
         is_wanted = not own or not self._languages or self._languages.intersection(own)
         if not is_wanted and not (self._any_guest and any(map(is_guest, own))):
             return ", ".join(own)
         return "" if self.share(entry.layer) else f"layer {entry.layer}"
 
     def _page(self, entry: DocumentEntry) -> Fit:
-        own = languages_of(entry)
+        own = self._languages_of(entry)
         reasons = list(self._page_reasons(entry))
         if self._languages.intersection(own):
             name = next(one for one in own if one in self._languages)
@@ -205,14 +207,26 @@ class RecipeScorer:
         # Words are -1 to 2; of larger numbers only the order counts.
         priority = max(-2, min(entry.priority, 2)) + entry.priority / 100
         value = _BASE + _FOR_PRIORITY * priority + sum(one.weight for one in reasons)
-        kinds = kinds_of(f"{entry.title}\n{entry.topic}")
-        return Fit(value, tuple(reasons), self._is_core(entry, kinds), is_meant, kinds, own)
+        kinds = kinds_of(_shown_kinds_by(entry))
+        return Fit(value, tuple(reasons), self.is_core(entry), is_meant, kinds, own)
 
-    def _is_core(self, entry: DocumentEntry, kinds: Collection[str]) -> bool:
+    def _languages_of(self, entry: DocumentEntry) -> tuple[str, ...]:
+        known = self._own_languages.get(entry.path)
+        if known is None:
+            known = self._own_languages[entry.path] = languages_of(entry)
+        return known
+
+    def is_core(self, entry: DocumentEntry) -> bool:
         """Whether a page is what all work rests on; without a core layer, its principles are."""
         if self._has_core:
             return entry.layer == CORE_LAYER
-        return "principles" in kinds or entry.priority == PRIORITIES["critical"]
+        known = self._core.get(entry.path)
+        if known is None:
+            # Asked of every page of a base: how well each fits takes thirty times as long.
+            is_critical = entry.priority == PRIORITIES["critical"]
+            known = is_critical or shows_kind("principles", _shown_kinds_by(entry))
+            self._core[entry.path] = known
+        return known
 
     def _page_reasons(self, entry: DocumentEntry) -> Iterable[Reason]:
         if self._recipe.name in entry.task_types:
@@ -308,6 +322,11 @@ class RecipeScorer:
 
     def _rank(self, found: str) -> int:
         return next((n for n, word in enumerate(self._stems) if found.startswith(word)), 0)
+
+
+def _shown_kinds_by(entry: DocumentEntry) -> str:
+    """What shows the kinds of a page."""
+    return f"{entry.title}\n{entry.topic}"
 
 
 def _headings(passage: Passage) -> str:

