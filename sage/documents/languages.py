@@ -231,19 +231,14 @@ def _names_shortly(words: list[str], place: int, written: list[str]) -> bool:
 
 def languages_of_path(path: str) -> tuple[str, ...]:
     """The languages that the name of a document gives away, else those of its folders."""
-    folders, _, name = path.rpartition("/")
-    return _languages_of_name(PurePosixPath(name).stem) or _languages_of_folders(folders)
+    *folders, name = path.split("/")
+    named = map(_languages_of_name, (PurePosixPath(name).stem, *reversed(folders)))
+    return next(filter(None, named), ())
 
 
 @functools.lru_cache(maxsize=16_384)
-def _languages_of_folders(path: str) -> tuple[str, ...]:
-    """Of the nearest folder that names some; those of most pages were asked for before."""
-    above, _, name = path.rpartition("/")
-    found = _languages_of_name(name)
-    return found if found or not above else _languages_of_folders(above)
-
-
 def _languages_of_name(name: str) -> tuple[str, ...]:
+    # Remembered: most pages lie in folders that were asked for before.
     return languages_in(name) or languages_in(_CAMEL.sub(" ", name))
 
 
