@@ -151,8 +151,9 @@ def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[str]]:
             target += stems
             if target is found[TEXT]:
                 section.update(stems)
-            for form in [form for form, places in forms.items() if len(places) > 1]:
-                target += [_STEMS[form]] * (min(len(forms[form]), MAX_POSITIONS) - 1)
+            for form, places in forms.items():
+                if len(places) > 1:
+                    target += [_STEMS[form]] * (min(len(places), MAX_POSITIONS) - 1)
         sections += section
     return found, sections
 
@@ -199,9 +200,8 @@ def _ready_places(row: int) -> tuple[str, ...]:
 def columns_of(lines: Mapping[str, str]) -> dict[str, str]:
     """The lines of a page in the buckets of their forms."""
     buckets = [""] * len(BUCKET_FIELDS)
-    numbers = _BUCKETS
     for form, line in lines.items():
-        buckets[numbers[form]] += f"\n{form}{line}"
+        buckets[_BUCKETS[form]] += f"\n{form}{line}"
     return {
         name: to_column(f"{found}\n")
         for name, found in zip(BUCKET_FIELDS, buckets, strict=True)

@@ -156,7 +156,7 @@ def _document_fields(
     lengths: dict[str, int] = {}
     fields: dict[str, Positions] = {}
     for name, text in texts.items():
-        places, lengths[name] = analyzer.places(text) if text else ({}, 0)
+        places, lengths[name] = analyzer.places(text)
         if places:
             fields[name] = places
     return fields, lengths
@@ -173,11 +173,10 @@ def _section_row(section: Section, prose: Prose, analyzer: Analyzer) -> Row:
     length = 0
     texts = (("headings", section.heading), ("body", prose.text), ("code", prose.code))
     for name, text in texts:
-        if text:
-            places, words = analyzer.places(text)
-            if places:
-                fields[name] = places
-            length += words
+        places, words = analyzer.places(text)
+        if places:
+            fields[name] = places
+        length += words
     return Row(fields, length)
 
 
