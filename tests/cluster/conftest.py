@@ -1,7 +1,8 @@
 """One node for all tests of a file; without one they are skipped loudly, and never in CI."""
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pytest
 
@@ -16,12 +17,19 @@ from tests.conftest import Base
 from tests.processes import give_up
 
 
-@pytest.fixture(scope="module")
-def node() -> Iterator[Node]:
+@contextmanager
+def started(count: int) -> Iterator[Sequence[Node]]:
+    """A cluster of so many nodes."""
     lacks = missing()
     if lacks:
         give_up(lacks)
-    with running() as nodes:
+    with running(count) as nodes:
+        yield nodes
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
+    with started(1) as nodes:
         yield nodes[0]
 
 

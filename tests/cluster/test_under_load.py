@@ -17,10 +17,10 @@ from sage.deadline import Deadline
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
 from tests import httpkit
-from tests.cluster.conftest import Team
-from tests.cluster.nodes import Node, missing, running
+from tests.cluster.conftest import Team, started
+from tests.cluster.nodes import Node
 from tests.conftest import Base
-from tests.processes import PATIENCE_SECONDS, give_up
+from tests.processes import PATIENCE_SECONDS
 
 _CLIENTS = 8
 _PAGES = 20
@@ -95,10 +95,7 @@ class Crowd:
 
 @pytest.fixture(scope="module")
 def three_nodes() -> Iterator[Sequence[Node]]:
-    lacks = missing()
-    if lacks:
-        give_up(lacks)
-    with running(3) as nodes:
+    with started(3) as nodes:
         yield nodes
 
 
