@@ -382,8 +382,7 @@ def _one_by_one(both: Both, node: Node) -> float:
 def _sent(connection: Connection, lines: list[bytes]) -> float:
     body = b"\n".join((*lines, b""))
     started = time.perf_counter()
-    # Not what a recording would take for a part of a publish.
-    Connection.request(connection, "POST", "/simple/_bulk", body, Deadline(120_000))
+    connection.request("POST", "/simple/_bulk", body, Deadline(120_000))
     return time.perf_counter() - started
 
 
@@ -415,7 +414,7 @@ def _index_sections(connection: Connection, root: Path) -> None:
                 section = {"title": title, "text": rest, "path": str(page)}
                 lines += ('{"index":{}}', json.dumps(section))
         data = ("\n".join(lines) + "\n").encode()
-        Connection.request(connection, "POST", "/apart/_bulk", data, Deadline(120_000))
+        connection.request("POST", "/apart/_bulk", data, Deadline(120_000))
     connection.request("POST", "/apart/_refresh", None, Deadline(120_000))
 
 
