@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ _MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
 _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
 _DELETE_SELF, _MOVE_SELF = 0x400, 0x800
 _UNMOUNT, _OVERFLOW, _IGNORED, _IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x4000_0000
-_ONLY_FOLDERS, _NO_LINK = 0x0100_0000, 0x0200_0000
+_ONLY_FOLDERS = 0x0100_0000
 _WANTED = (
     *(_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED_FROM, _MOVED_TO, _CREATE, _DELETE),
-    *(_DELETE_SELF, _MOVE_SELF, _ONLY_FOLDERS, _NO_LINK),
+    *(_DELETE_SELF, _MOVE_SELF, _ONLY_FOLDERS),
 )
 _MASK = sum(_WANTED)
 _LOSING = _UNMOUNT | _OVERFLOW | _IGNORED | _IS_FOLDER
@@ -37,63 +37,68 @@ LOCAL = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs", "tmpfs", "overlay"})
 
 
 class FolderWatch:
-    """Watches the folders that it was given last. Its owner locks."""
+    """Watches folders while they are walked, and from then on. Its owner locks."""
 
     def __init__(self) -> None:
         self._process = 0
         self._descriptor = -1
         self._close: Any = None
-        self._folders: frozenset[str] = frozenset()
+        self._add: Callable[[int, bytes, int], int] | None = None
+        self._device: int | None = None
+        self._folders: set[str] = set()
         self._changes = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it watches what it was given."""
+        return self._close is not None
 
     @property
     def changes(self) -> int:
         """Another number after every change in one of the folders."""
-        if self._folders:
+        if self.is_on:
             self._drain()
         return self._changes
 
     def covers(self, folders: Collection[str]) -> bool:
         """Whether exactly these are watched."""
-        return bool(self._folders) and self._folders == folders
+        return self.is_on and self._folders == folders
 
-    def follow(self, root: Path, folders: Collection[str]) -> bool:
-        """Watch these folders below a root from now on; false where that cannot be done."""
+    def start(self, root: Path) -> bool:
+        """Watch what is added from now on, below a root; false where that cannot be done."""
         self.stop()
-        device = local_device(root)
-        if device is None or not self._open():
+        self._device = local_device(root)
+        if self._device is None or sys.platform != "linux":
             return False
-        add = ctypes.CDLL(None, use_errno=True).inotify_add_watch
-        for folder in folders:
-            place = os.fsencode(f"{root}/{folder}")
-            try:
-                watched = os.lstat(place).st_dev == device and add(self._descriptor, place, _MASK)
-            except OSError:  # gone meanwhile
-                watched = -1
-            if not watched or watched < 0:
-                self.stop()
-                return False
-        self._folders = frozenset(folders)
+        library = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._descriptor < 0:
+            return False
+        self._process = os.getpid()
+        self._add = library.inotify_add_watch
+        self._close = weakref.finalize(self, os.close, self._descriptor)
         return True
+
+    def add(self, folder: str, descriptor: int) -> None:
+        """Watch an open folder as well, before it is listed; watch nothing where that fails."""
+        if self._add is None or folder in self._folders:
+            return
+        # The folder that is open, whatever its path leads to by now.
+        place = b"/proc/self/fd/%d" % descriptor
+        same_device = os.fstat(descriptor).st_dev == self._device
+        if same_device and self._add(self._descriptor, place, _MASK) >= 0:
+            self._folders.add(folder)
+        else:
+            self.stop()
 
     def stop(self) -> None:
         """Watch nothing any more."""
         if self._close is not None and self._process == os.getpid():
             self._close()
-        self._close, self._descriptor = None, -1
-        self._folders = frozenset()
+        self._close = self._add = None
+        self._descriptor = -1
+        self._folders = set()
         self._changes += 1
-
-    def _open(self) -> bool:
-        if sys.platform != "linux":
-            return False
-        flags = os.O_NONBLOCK | os.O_CLOEXEC
-        self._descriptor = ctypes.CDLL(None, use_errno=True).inotify_init1(flags)
-        if self._descriptor < 0:
-            return False
-        self._process = os.getpid()
-        self._close = weakref.finalize(self, os.close, self._descriptor)
-        return True
 
     def _drain(self) -> None:
         if self._process != os.getpid():

@@ -3,8 +3,10 @@
 import copy
 import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,46 +66,80 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+def watching(root: Path, *folders: str) -> FolderWatch:
+    """A watch that was started and given these folders."""
+    watch = FolderWatch()
+    assert watch.start(root)
+    for folder in folders:
+        add(watch, root, folder)
+    return watch
+
+
+def add(watch: FolderWatch, root: Path, folder: str) -> None:
+    descriptor = os.open(root / folder, os.O_RDONLY)
+    watch.add(folder, descriptor)
+    os.close(descriptor)
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_every_change_is_told(base: Base, folder: Path, change: Callable[[Path], object]) -> None:
-    watch = FolderWatch()
-    assert watch.follow(base.root, (TOP, f"{TOP}/deep"))
+    watch = watching(base.root, TOP, f"{TOP}/deep")
     before = watch.changes
     assert watch.changes == before
     change(folder)
     assert watch.changes != before
 
 
-def test_a_folder_that_comes_or_goes_has_to_be_followed_again(base: Base, folder: Path) -> None:
-    watch = FolderWatch()
-    folders = {TOP, f"{TOP}/deep"}
-    assert watch.follow(base.root, folders)
-    assert watch.covers(folders)
+def test_a_folder_that_comes_or_goes_ends_the_watch(base: Base, folder: Path) -> None:
+    watch = watching(base.root, TOP, f"{TOP}/deep")
+    assert watch.covers({TOP, f"{TOP}/deep"})
+    assert not watch.covers({TOP})
     (folder / "new").mkdir()
     assert watch.changes
-    assert not watch.covers(folders)
+    assert not watch.covers({TOP, f"{TOP}/deep"})
+    add(watch, base.root, f"{TOP}/new")
+    assert not watch.covers({f"{TOP}/new"})
 
 
-def test_a_folder_that_is_gone_cannot_be_followed(base: Base) -> None:
-    watch = FolderWatch()
-    assert not watch.follow(base.root, (TOP, f"{TOP}/nowhere"))
-    assert not watch.covers((TOP,))
+def test_a_folder_that_was_moved_while_it_was_open_is_watched(base: Base, folder: Path) -> None:
+    watch = watching(base.root)
+    descriptor = os.open(folder / "deep", os.O_RDONLY)
+    (folder / "deep").rename(folder / "moved")
+    (folder / "deep").mkdir()
+    watch.add(f"{TOP}/deep", descriptor)
+    os.close(descriptor)
+    before = watch.changes
+    (folder / "moved" / "two.md").write_text("# Other\n")
+    assert watch.changes != before
 
 
-def test_a_shared_drive_is_not_followed(
+def test_what_cannot_be_watched_ends_the_watch(
+    base: Base, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watching(base.root, TOP)
+    add(watch, base.root, f"{TOP}/one.md")  # no folder
+    assert not watch.is_on
+    assert watch.start(base.root)
+    monkeypatch.setattr(folder_watch, "local_device", lambda _: -1)
+    assert watch.start(base.root)
+    add(watch, base.root, TOP)  # of another device than the root
+    assert not watch.is_on
+    assert folder.is_dir()
+
+
+def test_a_shared_drive_is_not_watched(
     base: Base, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(folder_watch, "LOCAL", frozenset())
-    assert not FolderWatch().follow(base.root, (TOP,))
+    assert not FolderWatch().start(base.root)
     assert folder.is_dir()
 
 
 def test_a_child_does_not_take_the_events_of_its_parent(
     base: Base, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parent = FolderWatch()
-    parent.follow(base.root, (TOP,))
+    parent = watching(base.root, TOP)
     before = parent.changes
     (folder / "one.md").write_text("# Other\n")
     child = copy.copy(parent)
@@ -123,9 +159,9 @@ class Walks:
         self.count = 0
         self.watched = WatchedWalk(root, least, clock)
 
-    def scan(self) -> Walk:
+    def scan(self, watch: FolderWatch | None) -> Walk:
         self.count += 1
-        return walk_layer(self.root, "core", RULES, no_deadline())
+        return walk_layer(self.root, "core", RULES, no_deadline(), watch=watch)
 
     def files(self) -> list[str]:
         """What is there, walked only when it has to be."""
@@ -141,10 +177,40 @@ def walks(base: Base, folder: Path) -> Walks:
 
 def test_a_walk_stands_until_something_changes(walks: Walks, folder: Path) -> None:
     first = [walks.files() for _ in range(5)]
-    assert walks.count == 3  # the folders of the second are watched before the third begins
+    assert walks.count == 2  # a command walks once: nothing is watched for the first
     assert all(one == first[0] for one in first)
     (folder / "three.md").write_text("# Three\n")
     assert f"{TOP}/three.md" in walks.files()
+
+
+def test_where_calls_are_expected_the_first_walk_stands(walks: Walks, folder: Path) -> None:
+    walks.watched.expect_calls()
+    for _ in range(5):
+        walks.files()
+    assert walks.count == 1
+    appended(folder / "one.md")
+    assert walks.watched.current() is None
+
+
+def test_folders_that_cannot_be_watched_are_tried_again_after_a_while(
+    walks: Walks, base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def add(watch: FolderWatch, folder: str, descriptor: int) -> None:
+        tried.append(folder)
+        watch.stop()
+
+    with monkeypatch.context() as full:
+        full.setattr(FolderWatch, "add", add)
+        for _ in range(5):
+            walks.files()
+    assert walks.count == 5
+    assert tried == [TOP, f"{TOP}/deep"]
+    base.clock.tick(walk.STANDS_SECONDS)
+    for _ in range(5):
+        walks.files()
+    assert walks.count == 6
 
 
 def test_a_walk_stands_for_a_few_seconds_at_most(walks: Walks, base: Base) -> None:
@@ -152,15 +218,15 @@ def test_a_walk_stands_for_a_few_seconds_at_most(walks: Walks, base: Base) -> No
         walks.files()
     base.clock.tick(walk.STANDS_SECONDS)
     walks.files()
-    assert walks.count == 4
+    assert walks.count == 3
 
 
 def test_a_change_during_a_walk_makes_it_not_stand(walks: Walks, folder: Path) -> None:
     for _ in range(5):
         walks.files()
 
-    def scan() -> Walk:
-        walk = walks.scan()
+    def scan(watch: FolderWatch | None) -> Walk:
+        walk = walks.scan(watch)
         (folder / "three.md").write_text("# Three\n")
         return walk
 
@@ -207,6 +273,34 @@ def test_a_small_layer_is_not_watched(base: Base, folder: Path) -> None:
     for _ in range(5):
         walks.files()
     assert walks.count == 5
+
+
+def test_a_call_that_waited_for_the_walk_of_another_takes_it_while_it_stands(
+    base: Base, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "LEAST_WATCHED", 0)
+    assert folder.is_dir()
+    knowledge = base.open()
+    knowledge.library.expect_calls()
+    begun, may_end, walked = threading.Event(), threading.Event(), list[str]()
+    real = walk_layer
+
+    def slow(*arguments: Any) -> Walk:
+        walked.append(arguments[1])
+        begun.set()
+        may_end.wait()
+        return real(*arguments)
+
+    monkeypatch.setattr("sage.documents.source_roots.walk_layer", slow)
+    threads = [threading.Thread(target=knowledge.topics, args=("core",)) for _ in range(4)]
+    threads[0].start()
+    begun.wait()
+    for thread in threads[1:]:
+        thread.start()
+    may_end.set()
+    for thread in threads:
+        thread.join()
+    assert walked == ["core"]
 
 
 def test_an_edit_of_a_watched_base_is_found_by_the_next_search(

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sage.deadline import Deadline
 from sage.documents.places import Place, topic_of
 from sage.documents.problems import Level, Problem
+from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.sanitize import is_readable, shown_name
 from sage.values import OWN
@@ -106,6 +107,8 @@ class Walk:
     """Whether something could not be looked at that may well be there the next time."""
     linked: bool = False
     """Whether something in it may be changed by another name than its own."""
+    watch: FolderWatch | None = None
+    """What is told of every folder before it is listed."""
 
     def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
         """Report a path that is not served, unless it is not this layer's to serve."""

@@ -101,6 +101,11 @@ class Library:
         """Whether where the pages lie can be seen now."""
         return self._pages is not None or self.settings.has_folder
 
+    def expect_calls(self) -> None:
+        """Be ready for many calls, as a server is and a command is not."""
+        for root in self._sources.values():
+            root.expect_calls()
+
     def load(self, source: SourceFile, deadline: Deadline) -> Document | None:
         """The document of a listed file; None when it cannot be served."""
         return self.look_up(source, deadline).document

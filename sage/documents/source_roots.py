@@ -27,6 +27,7 @@ from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
 from sage.documents.walk import SharedScan, WatchedWalk, earlier_walk, walk_layer
 from sage.errors import ConfigError
+from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR
 from sage.settings import Settings
 from sage.sources import Source, fault_of
@@ -109,9 +110,14 @@ class SourceRoot:
         if missing := self.missing:
             return Listed((), missing if layer == self.source.layers[0] else ())
         watched = self._watched[layer]
-        walk = watched.current() or self._scans[layer].run(
-            lambda: watched.walk(lambda: self._walk(layer, deadline)), deadline
-        )
+
+        def scan() -> Walk:
+            # Whoever waited for the walk of another call may find that it still stands.
+            return watched.current() or watched.walk(
+                lambda watch: self._walk(layer, deadline, watch)
+            )
+
+        walk = watched.current() or self._scans[layer].run(scan, deadline)
         complete = walk.complete and not walk.unseen
         earlier = self._walked[layer]
         same = walk is earlier.last or (walk.found_the_same and walk.known is earlier.walk)
@@ -132,6 +138,11 @@ class SourceRoot:
             problems += [_name_taken(one) for one in taken]
         return Listed(files, tuple(problems), complete, walk.unseen)
 
+    def expect_calls(self) -> None:
+        """Be ready for many calls: large layers are watched from their first walk on."""
+        for watched in self._watched.values():
+            watched.expect_calls()
+
     def read(self, path: str, max_bytes: int) -> tuple[bytes, Stamp] | None:
         """The bytes of one of its files and their stamp; None when it is being written.
 
@@ -150,7 +161,7 @@ class SourceRoot:
         below = path.removeprefix(self.source.prefix)
         return open_inside(self.source.root, below, self.source.folder)
 
-    def _walk(self, layer: str, deadline: Deadline) -> Walk:
+    def _walk(self, layer: str, deadline: Deadline, watch: FolderWatch | None) -> Walk:
         return walk_layer(
             self.source.root,
             layer,
@@ -158,6 +169,7 @@ class SourceRoot:
             deadline,
             self._walked[layer].walk,
             self._where[layer],
+            watch,
         )
 
     def _is_taken(self, path: str) -> bool:

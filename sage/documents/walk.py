@@ -37,15 +37,18 @@ def walk_layer(
     deadline: Deadline,
     known: EarlierWalk = EarlierWalk((), {}),  # noqa: B008 - immutable
     where: LayerPlaces | None = None,
+    watch: FolderWatch | None = None,
 ) -> Walk:
     """List the markdown files of a layer, by path; `complete` is false when time ran out.
 
     Args:
         known: the files of an earlier walk with the same rules. Those whose stamp is still the
             same are taken as they are, which makes a walk cost little more than its system calls.
+        watch: given every folder before it is listed.
     """
     where = where or Places((layer,), {}).of_layer(layer)
     walk = Walk(root, layer, rules, deadline, known, where.places, where.address)
+    walk.watch = watch
     walk.pause_at = min(_CHECK_EVERY, rules.max_files)
     for place in walk.places:
         if rules.others and is_below_any(rules.others, place.folder):
@@ -104,7 +107,8 @@ def close_folder(folder: int | str) -> None:
 class WatchedWalk:
     """The last walk of a large layer, for as long as nothing changes in its folders. Thread-safe.
 
-    A walk stands when its folders were watched before it began and nothing was told since.
+    A walk stands when each of its folders was watched before it was listed and nothing was told
+    since the walk began.
     """
 
     def __init__(
@@ -117,12 +121,17 @@ class WatchedWalk:
         self._least = LEAST_WATCHED if least is None else least
         self._now = now
         self._lock = threading.Lock()
-        self._watch: FolderWatch | None = None
+        self._watch = FolderWatch()
+        self._is_worth_it = False  # a command looks once: nothing is gained for it
+        self._again_at = float("-inf")
         self._walk: Walk | None = None
-        self._is_first = True
         self._until = 0.0
         self._since = 0
         self._tops: list[tuple[int, int]] = []
+
+    def expect_calls(self) -> None:
+        """Watch from the first walk on: others will ask for the same."""
+        self._is_worth_it = True
 
     def current(self) -> Walk | None:
         """The last walk when another one would find the same; else None."""
@@ -130,38 +139,44 @@ class WatchedWalk:
             known = self._walk
             if known is None:
                 return None
-            same = self._changes == self._since and self._now() < self._until
+            same = self._watch.changes == self._since and self._now() < self._until
             if not same or _identities(self._root, known) != self._tops:
                 self._walk = known = None
             return known
 
-    def walk(self, scan: Callable[[], Walk]) -> Walk:
-        """A new walk, kept if it stands."""
+    def walk(self, scan: Callable[[FolderWatch | None], Walk]) -> Walk:
+        """A new walk, kept if it stands.
+
+        Args:
+            scan: given what each folder is to be added to. One walk runs at a time.
+        """
         with self._lock:
-            since, began = self._changes, self._now()
-        walk = scan()
+            self._walk = None  # from here on only the walk asks what is told
+            began = self._now()
+            watch = self._watch if self._may_watch(began) else None
+            since = self._watch.changes
+        walk = scan(watch)
         with self._lock:
-            self._walk = None
             tops = _identities(self._root, walk)
-            if walk.seen < self._least or not _may_stand(walk) or not tops:
-                self._stop()
-            elif self._is_first:
-                self._is_first = False  # a command looks once: nothing is gained for it
-            elif self._watch is None or not self._watch.covers(walk.folders):
-                self._watch = self._watch or FolderWatch()
-                self._watch.follow(self._root, walk.folders)
-            elif self._changes == since:
+            large = walk.seen >= self._least
+            if walk.complete:
+                self._is_worth_it = large and _may_stand(walk)
+            if not large or not _may_stand(walk) or not tops:
+                self._watch.stop()
+            elif watch is not None and not watch.covers(walk.folders):
+                # Refused, or the folders changed meanwhile: each try costs a call for each folder.
+                self._again_at = began + STANDS_SECONDS
+                watch.stop()
+            elif watch is not None and watch.changes == since:
                 self._walk, self._since, self._tops = walk, since, tops
                 self._until = began + STANDS_SECONDS
         return walk
 
-    @property
-    def _changes(self) -> int:
-        return self._watch.changes if self._watch is not None else 0
-
-    def _stop(self) -> None:
-        if self._watch is not None:
-            self._watch.stop()
+    def _may_watch(self, now: float) -> bool:
+        """Whether the folders are watched, or can be from now on."""
+        if not self._is_worth_it or now < self._again_at:
+            return False
+        return self._watch.is_on or self._watch.start(self._root)
 
 
 class SharedScan:
@@ -220,6 +235,8 @@ def _walk_from(walk: Walk, path: str, real: str) -> None:
 def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
     """Walk an open folder and everything below it, and close it."""
     walk.folders.add(real)
+    if walk.watch is not None and isinstance(folder, int):
+        walk.watch.add(real, folder)
     try:
         for name in _take_files(walk, path, folder):
             if walk.complete and _may_hold(walk, _joined(path, name)):

@@ -28,7 +28,7 @@ from sage.answers import (
     KnowledgeBaseInfo,
     ProblemsInfo,
 )
-from sage.deadline import Deadline
+from sage.deadline import Deadline, no_deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.source_roots import Listing, files_of
@@ -172,6 +172,7 @@ class AsyncKnowledge:
         self.tools = {tool.name: tool for tool in tools}
         self.prompts = {prompt.name: prompt for prompt in all_prompts(self.task_types)}
         self._knowledge = knowledge
+        knowledge.library.expect_calls()
         self._limit_ms = knowledge.settings.limits.call_timeout_ms
         self._calls = WorkerThreads("sage-call", CALL_THREADS)
         self._quick = WorkerThreads("sage-quick", QUICK_THREADS)
@@ -313,7 +314,8 @@ class AsyncKnowledge:
     async def counts(self) -> Mapping[str, int] | None:
         """Documents per layer; None when the file system does not answer at once."""
         try:
-            listings = await self._quick.run(self._listings, COUNT_MS)
+            # The walk goes on for whoever asks next, also when nobody waits for it any more.
+            listings = await self._quick.run(lambda _: self._listings(no_deadline()), COUNT_MS)
         except TimeoutExceeded:
             return None
         return {listing.layer: len(listing.files) for listing in listings}
