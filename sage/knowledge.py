@@ -3,8 +3,8 @@
 It knows nothing of any protocol; tools, commands and pages are built on it. Thread-safe.
 """
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from sage.answers import (
     ContextAnswer,
@@ -20,11 +20,12 @@ from sage.deadline import Clocks, Deadline, no_deadline
 from sage.documents.document import Document
 from sage.documents.library import Library
 from sage.documents.source_roots import Listing, files_of
-from sage.errors import InvalidInput, TimeoutExceeded
+from sage.errors import InvalidInput
 from sage.live_index import Backend, Lazy, LiveIndex
-from sage.reading import load_all, read_topic
+from sage.reading import load_in_time, read_topic
 from sage.settings import Settings
 from sage.status import take_status
+from sage.terms.index_file import UntrustedIndex
 from sage.token_counter import BundledVocabulary, LightCounter, TokenCounter
 from sage.values import (
     ALL_LAYERS,
@@ -34,10 +35,8 @@ from sage.values import (
     DEFAULT_RESULTS,
     MAX_ANSWER,
     MAX_BUDGET,
-    MAX_CURRENT_FILES,
     MAX_OFFSET,
     MAX_RESULTS,
-    MAX_TASK,
     MAX_TOKENS,
     MIN_ANSWER,
     RELEVANCE,
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
     from sage.search.protocol import Snapshot
     from sage.semantic.meaning import SectionMeaning
     from sage.semantic.nearness import Nearness
+
+T = TypeVar("T")
 
 _NEVER_STALE = 12_000
 _NO_QUERY = (
@@ -130,19 +131,11 @@ class KnowledgeBase:
         self._index.close()
 
     def layer_names(self, layer: str) -> tuple[str, ...]:
-        """The layers that a `layer` argument means.
-
-        Raises:
-            InvalidInput: there is no such layer.
-        """
+        """The layers that a `layer` argument means; one that is not there is InvalidInput."""
         return layers_meant(layer, self.settings.layers)
 
     def source_name(self, name: str | None) -> str | None:
-        """The source that a `source` argument means; None for all.
-
-        Raises:
-            InvalidInput: there is no such source.
-        """
+        """The source that a `source` argument means; None for all, InvalidInput for no source."""
         return source_meant(name, self._source_names)
 
     def get(
@@ -219,25 +212,26 @@ class KnowledgeBase:
         check_range("offset", offset, MAX_OFFSET, 0)
         check_range("max_tokens", max_tokens, MAX_ANSWER, MIN_ANSWER)
         options = SearchOptions(limit, offset, sort or RELEVANCE, self.layer_names(layer), filters)
-        listings, snapshot = self._current(deadline)
 
-        def ask() -> SearchAnswer:
-            from sage.search.answering import compose
+        def ask(listings: tuple[Listing, ...], snapshot: "Snapshot") -> SearchAnswer:
+            def composed() -> SearchAnswer:
+                from sage.search.answering import compose
 
-            found = snapshot.search(query, options, deadline)
-            months = self.settings.check.stale_months or _NEVER_STALE
-            count, day = self._vocabulary.count, self._clocks.months_ago(months)
-            overrides = self.overrides(listings)
-            return compose(found, max_tokens, count, day, whole and has_words, overrides)
+                found = snapshot.search(query, options, deadline)
+                months = self.settings.check.stale_months or _NEVER_STALE
+                count, day = self._vocabulary.count, self._clocks.months_ago(months)
+                overrides = self.overrides(listings)
+                return compose(found, max_tokens, count, day, whole and has_words, overrides)
 
-        kept: SearchAnswer = self._answers.remember(
-            ("search", listings, snapshot.meaning, query, options, max_tokens, whole),
-            ask,
-            lambda answer: "complete" not in answer,
-            deadline,
-        )[0]
-        results = [result.copy() for result in kept["results"]]
-        return {**kept, "results": results, "query_time_ms": self._since(started)}
+            key = ("search", listings, snapshot.meaning, query, options, max_tokens, whole)
+            kept: tuple[SearchAnswer, bool] = self._answers.remember(
+                key, composed, lambda answer: "complete" not in answer, deadline
+            )
+            return kept[0]
+
+        answer = self._from_index(ask, deadline)
+        results = [result.copy() for result in answer["results"]]
+        return {**answer, "results": results, "query_time_ms": self._since(started)}
 
     def snapshot(self, deadline: Deadline) -> "Snapshot":
         """The index as it is now, to be searched."""
@@ -248,7 +242,9 @@ class KnowledgeBase:
         from sage.search.sections import SearchOptions
 
         options = SearchOptions(limit, layers=self.layer_names(layer))
-        found = self.snapshot(no_deadline()).search(query, options, no_deadline())
+        found = self._from_index(
+            lambda _, snapshot: snapshot.search(query, options, no_deadline()), no_deadline()
+        )
         return [section.topic for section in found.sections]
 
     def overrides(self, listings: Sequence[Listing]) -> dict[str, tuple[str, ...]] | None:
@@ -280,18 +276,17 @@ class KnowledgeBase:
         Args:
             path: explain this page alone, wherever it ranks.
         """
-        from sage.search.explain import explain_page, explain_results
+        from sage.search.explain import explain_ranking
         from sage.search.query import checked_filters
         from sage.search.sections import SearchOptions
 
         deadline = deadline or no_deadline()
         filters = checked_filters(types, tags, status, self.source_name(source))
         options = SearchOptions(limit, layers=self.layer_names(layer), filters=filters)
-        searcher = self.snapshot(deadline).searcher
-        if path:
-            one = explain_page(searcher, query, path, options, deadline)
-            return [one] if one else []
-        return explain_results(searcher, query, options, deadline)
+        return self._from_index(
+            lambda _, snapshot: explain_ranking(snapshot.searcher, query, path, options, deadline),
+            deadline,
+        )
 
     def context(
         self,
@@ -335,29 +330,26 @@ class KnowledgeBase:
         started = self._clock()
         deadline = deadline or no_deadline()
         check_range("token_budget", token_budget, MAX_BUDGET)
-        from sage.context.builder import ContextRequest
-        from sage.context.repository import below_root, imports_of
+        from sage.context.builder import request_in
 
-        root = self.settings.root
-        files = tuple(below_root(root, name) for name in current_files[:MAX_CURRENT_FILES])
-        request = ContextRequest(
-            task_type,
-            language=language,
-            token_budget=token_budget,
-            task=(task or "")[:MAX_TASK],
-            current_files=files,
-            imports=imports_of(root, files) if files else (),
-            own_language=self._language.get(),
+        own = self._language.get()
+        request = request_in(
+            self.settings.root, task_type, language, token_budget, task or "", current_files, own
         )
-        listings, snapshot = self._current(deadline)
-        pack: PackedContext = self._answers.remember(
-            ("context", listings, snapshot.meaning, request),
-            lambda: self._contexts.get().build_from(
-                listings, snapshot, request, self.overrides(listings), deadline
-            ),
-            lambda _: not deadline.expired,
-            deadline,
-        )[0]
+
+        def ask(listings: tuple[Listing, ...], snapshot: "Snapshot") -> "PackedContext":
+            overrides = self.overrides(listings)
+            packed: tuple[PackedContext, bool] = self._answers.remember(
+                ("context", listings, snapshot.meaning, request),
+                lambda: self._contexts.get().build_from(
+                    listings, snapshot, request, overrides, deadline
+                ),
+                lambda _: not deadline.expired,
+                deadline,
+            )
+            return packed[0]
+
+        pack = self._from_index(ask, deadline)
         return pack.answer(self._since(started)), pack.reasons
 
     def scope(self, file: str, deadline: Deadline | None = None) -> ScopeAnswer:
@@ -378,10 +370,7 @@ class KnowledgeBase:
         """
         deadline = deadline or no_deadline()
         listings = self.library.refresh(self.layer_names(layer), deadline)
-        loading = load_all(self.library, files_of(listings), deadline)
-        if loading.unread:
-            raise TimeoutExceeded(deadline.message)
-        return tuple(loading.documents)
+        return load_in_time(self.library, files_of(listings), deadline)
 
     def info(self, deadline: Deadline | None = None) -> InfoAnswer | ReplicaInfo:
         """The state of the knowledge base, with what is known by the deadline."""
@@ -397,9 +386,20 @@ class KnowledgeBase:
         """The state of the search index."""
         return self._index.info
 
+    def _from_index(
+        self, ask: "Callable[[tuple[Listing, ...], Snapshot], T]", deadline: Deadline
+    ) -> T:
+        """What the index says; one built anew where the kept one turns out to be damaged."""
+        listings, snapshot = self._current(deadline)
+        try:
+            return ask(listings, snapshot)
+        except UntrustedIndex as error:
+            snapshot.distrust(error)
+        return ask(*self._current(deadline))
+
     def _current(
         self, deadline: Deadline, progress: "Progress | None" = None
-    ) -> tuple[tuple[Listing, ...], "Snapshot"]:
+    ) -> "tuple[tuple[Listing, ...], Snapshot]":
         """The files as they are now, and the index brought to them."""
         listings = self.library.refresh(self.settings.layers, deadline)
         known = self._last

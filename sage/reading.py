@@ -133,6 +133,20 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
     return Loading(documents, unread, failed)
 
 
+def load_in_time(
+    library: Library, files: Sequence[SourceFile], deadline: Deadline
+) -> tuple[Document, ...]:
+    """All documents of some files.
+
+    Raises:
+        TimeoutExceeded: not all could be loaded by the deadline.
+    """
+    loading = load_all(library, files, deadline)
+    if loading.unread:
+        raise TimeoutExceeded(deadline.message)
+    return tuple(loading.documents)
+
+
 def find_slices(
     library: Library, files: Sequence[SourceFile], topic: str, deadline: Deadline
 ) -> tuple[Loading, list[Slice]]:

@@ -1,4 +1,5 @@
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -509,3 +510,31 @@ def test_a_context_of_a_kept_index_parses_no_page(
     monkeypatch.delattr("sage.documents.library.parse_document")
     again = base.open().context("coding", task="fixtures of a test")
     assert again["context"] == expected != ""
+
+
+def test_a_kept_index_that_is_damaged_anywhere_is_built_again_within_the_call(
+    base: Base, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a large file only what is read is checked: the damage shows in the middle of a call.
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file._BLOCK", 64)
+    asked: dict[str, Callable[[KnowledgeBase], object]] = {
+        "search": lambda one: one.search("rollback")["results"],
+        "context": lambda one: one.context("debugging", task="rollback")["context"],
+        "explain": lambda one: one.explain("rollback"),
+        "topics": lambda one: one.topics_for("rollback", "all", 3),
+    }
+    first = base.open({"practices/release.md": "# Release\n\nA rollback takes a minute.\n"})
+    right = {name: ask(first) for name, ask in asked.items()}
+    first.close()
+    (kept,) = Path(base.environment["SAGE_CACHE_DIR"]).rglob("*.sage")
+    whole = kept.read_bytes()
+    places = range(whole.index(b'"parts"') + 600, len(whole) - 600, 64)
+    for name, ask in asked.items():
+        rebuilt = 0
+        for at in places:
+            kept.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+            again = base.open()
+            assert ask(again) == right[name], (name, at)
+            rebuilt += again.index().get("message", "").startswith("built again")
+        assert rebuilt

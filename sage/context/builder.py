@@ -6,11 +6,13 @@ comes out. Freshness and the keeping of answers are the knowledge base's.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sage.context.excerpts import ExactCounter, TokenTally
 from sage.context.explain import PackedContext, answer_of
 from sage.context.packing import Packing
 from sage.context.recipes import Recipe
+from sage.context.repository import below_root, imports_of
 from sage.context.scoring import CORE_LAYER, Candidate, RecipeScorer, Selection
 from sage.context.selection import (
     ContextRequest,
@@ -29,6 +31,7 @@ from sage.errors import InvalidInput, did_you_mean
 from sage.search.catalog import DocumentEntry
 from sage.search.protocol import Snapshot
 from sage.search.searcher import RankedSections
+from sage.values import MAX_CURRENT_FILES, MAX_TASK
 
 __all__ = ["ContextBuilder", "ContextRequest", "PageBase"]
 
@@ -50,6 +53,28 @@ LEAST_PRINCIPLE = 130
 ONE_PRINCIPLE = 220
 """Tokens that hold one principle."""
 _KEPT_SCORES = 16
+
+
+def request_in(
+    root: Path,
+    task_type: str,
+    language: str | None,
+    token_budget: int,
+    task: str,
+    current_files: Sequence[str],
+    own_language: str,
+) -> ContextRequest:
+    """What is asked for in a repository, with what its files say of themselves."""
+    files = tuple(below_root(root, name) for name in current_files[:MAX_CURRENT_FILES])
+    return ContextRequest(
+        task_type,
+        language,
+        token_budget,
+        task[:MAX_TASK],
+        files,
+        imports_of(root, files) if files else (),
+        own_language,
+    )
 
 
 class ContextBuilder:

@@ -154,20 +154,22 @@ class WatchedWalk:
             self._walk = None  # from here on only the walk asks what is told
             began = self._now()
             watch = self._watch if self._may_watch(began) else None
-            since = self._watch.changes
+            since = watch.changes if watch is not None else 0
         walk = scan(watch)
         with self._lock:
             tops = _identities(self._root, walk)
-            large = walk.seen >= self._least
+            is_worth_it = walk.seen >= self._least and _may_stand(walk)
             if walk.complete:
-                self._is_worth_it = large and _may_stand(walk)
-            if not large or not _may_stand(walk) or not tops:
-                self._watch.stop()
-            elif watch is not None and not watch.covers(walk.folders):
+                self._is_worth_it = is_worth_it
+            if watch is None:
+                return walk
+            if not is_worth_it or not tops:
+                watch.stop()
+            elif not watch.covers(walk.folders):
                 # Refused, or the folders changed meanwhile: each try costs a call for each folder.
                 self._again_at = began + STANDS_SECONDS
                 watch.stop()
-            elif watch is not None and watch.changes == since:
+            elif watch.changes == since:
                 self._walk, self._since, self._tops = walk, since, tops
                 self._until = began + STANDS_SECONDS
         return walk

@@ -119,6 +119,16 @@ def _counts(ranker: Ranker, slot: int, concept: Concept) -> dict[str, float]:
     return counts
 
 
+def explain_ranking(
+    searcher: Searcher, text: str, path: str, options: SearchOptions, deadline: Deadline
+) -> list[Explanation]:
+    """Why the results of a query rank as they do; with a path why that page does, if indexed."""
+    if not path:
+        return explain_results(searcher, text, options, deadline)
+    one = explain_page(searcher, text, path, options, deadline)
+    return [one] if one else []
+
+
 def explain_results(
     searcher: Searcher, text: str, options: SearchOptions, deadline: Deadline
 ) -> list[Explanation]:

@@ -20,6 +20,7 @@ from sage.terms import analysis
 from sage.terms.analysis import stem_of
 from sage.terms.index_file import (
     DAMAGED,
+    NOT_OURS,
     OTHER_MAPPING,
     OTHER_ROOT,
     OTHER_VERSION,
@@ -109,7 +110,7 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
         footers = frozenset(map(str, data["footers"]))
         store = SegmentStore(stem_of, zip(segments, _deleted(catalog, segments), strict=True))
     except (LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UntrustedIndex("the index file is not one of ours") from error
+        raise UntrustedIndex(NOT_OURS) from error
     return Index(store, catalog, footers)
 
 

@@ -22,7 +22,11 @@ from sage.terms.index_file import UntrustedIndex
 
 
 class Snapshot(Protocol):
-    """One generation to be searched by the caller of one update."""
+    """One generation to be searched by the caller of one update.
+
+    Whatever reads of it raises UntrustedIndex where what is kept is damaged. Whoever asked tells
+    `distrust` and asks the snapshot of another update.
+    """
 
     @property
     def searcher(self) -> Searcher: ...

@@ -394,35 +394,35 @@ class IndexSnapshot:
     when anything else makes it wrong."""
 
     def search(self, text: str, options: SearchOptions, deadline: Deadline) -> Found:
-        """The best documents for a query, none of them outdated; any text is a query."""
+        """The best documents for a query, none of them outdated; any text is a query.
+
+        Raises:
+            UntrustedIndex: what is kept is damaged.
+        """
         if self.behind == NOT_BUILT:
             return Found([], 0, "no", note=NOT_BUILT, complete=False)
-        try:
-            found = self.searcher.search(text, options, deadline, self.current)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return Found([], 0, "no", note=NOT_BUILT, complete=False)
+        found = self.searcher.search(text, options, deadline, self.current)
         if not self.behind:
             return found
         note = "; ".join(filter(None, (found.note, self.behind)))
         return replace(found, note=note, complete=False)
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
-        """The best sections of all documents for a free text."""
-        try:
-            return self.searcher.rank_sections(text, limit=limit, deadline=deadline)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return RankedSections([], is_about_it=False)
+        """The best sections of all documents for a free text.
+
+        Raises:
+            UntrustedIndex: what is kept is damaged.
+        """
+        return self.searcher.rank_sections(text, limit=limit, deadline=deadline)
 
     def page(self, path: str, deadline: Deadline) -> Page | None:
-        """A page as it was indexed; None when it is there no longer, or no longer as it was."""
+        """A page as it was indexed; None when it is there no longer, or no longer as it was.
+
+        Raises:
+            UntrustedIndex: what is kept is damaged.
+        """
         del deadline
         entry = self.searcher.catalog.entries.get(path)
         if entry is None or (self.current is not None and self.current.get(path) != entry.stamp):
             return None
-        try:
-            return self.searcher.documents.page(path)
-        except UntrustedIndex as error:
-            self.distrust(error)
-            return None
+        return self.searcher.documents.page(path)

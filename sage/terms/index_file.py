@@ -1,8 +1,9 @@
 """A private folder of the user's, and in it one sealed file of named parts for each root.
 
 What is kept there can be built again, so every doubt is a reason not to use it. The file is data
-only, numbers and texts: nothing in it is ever run. All of it is checked against its seal when it is
-opened; then the parts are read a piece at a time.
+only, numbers and texts: nothing in it is ever run. It is cut into blocks, and the seal holds for
+the digests of all blocks: a small file is checked as a whole when it is opened, of a large one
+each block when something of it is read first.
 """
 
 import errno
@@ -13,20 +14,22 @@ import stat
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 from sage.atomic import PART, Folder, hold, open_folder, write_file
 
 _NAME = b"SAGEIDX"
-_MAGIC = _NAME + b"2"
+_MAGIC = _NAME + b"3"
 _DIGEST = 32
 _LENGTH = 8
 _MAX_HEAD = 1 << 24
 MAX_BYTES = 1 << 32
 IN_MEMORY = 1 << 25
 """A file up to this size is read whole; of a larger one only what is asked for."""
+_BLOCK = 1 << 15
+"""To read a number of one that is not checked yet takes 60 us."""
+_BLOCK_DIGEST = 16
 _CHUNK = 1 << 20
 _STALE_SECONDS = 3600.0
 _DEAD_SECONDS = 10.0
@@ -34,6 +37,7 @@ _DEAD_SECONDS = 10.0
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 DAMAGED = "the index file is damaged"
+NOT_OURS = "the index file is not one of ours"
 OTHER_VERSION = "the index file is of another version of SAGE"
 OTHER_ROOT = "the index file is of another root"
 OTHER_MAPPING = "the index file is of another mapping of layers"
@@ -87,7 +91,7 @@ class FilePart:
 
     data = None
 
-    def __init__(self, file: "OpenFile", offset: int, size: int) -> None:
+    def __init__(self, file: "CheckedFile", offset: int, size: int) -> None:
         self._file = file
         self._offset = offset
         self._size = size
@@ -121,6 +125,43 @@ class OpenFile:
         if len(data) != size:
             raise UntrustedIndex(DAMAGED)
         return data
+
+
+class CheckedFile:
+    """The blocks of a sealed file, each compared with what it must be before it is read first."""
+
+    def __init__(self, file: OpenFile, start: int, size: int, digests: bytes) -> None:
+        """Args:
+        start: where the blocks begin.
+        digests: those of all blocks, in order.
+        """
+        self._file = file
+        self._start = start
+        self._size = size
+        self._digests = digests
+        self._is_checked = bytearray(_blocks_in(size))
+
+    def read(self, at: int, size: int) -> bytes:
+        """Bytes at a place of the blocks.
+
+        Raises:
+            UntrustedIndex: they are not what was written there.
+        """
+        first, last = at // _BLOCK, (at + size - 1) // _BLOCK
+        if 0 in self._is_checked[first : last + 1]:
+            for block in range(first, last + 1):
+                self._check(block)
+        return self._file.read(self._start + at, size)
+
+    def _check(self, block: int) -> None:
+        if self._is_checked[block]:
+            return
+        at = block * _BLOCK
+        data = self._file.read(self._start + at, min(_BLOCK, self._size - at))
+        place = block * _BLOCK_DIGEST
+        if _block_digest(data) != self._digests[place : place + _BLOCK_DIGEST]:
+            raise UntrustedIndex(DAMAGED)
+        self._is_checked[block] = True
 
 
 class IndexFile:
@@ -216,12 +257,21 @@ def _sealed(manifest: Mapping[str, Any], parts: Mapping[str, Part]) -> Iterator[
     """A manifest and parts as bytes that show any change, piece by piece; the seal is the last."""
     listed = {**manifest, "parts": [[name, part.size] for name, part in parts.items()]}
     head = json.dumps(listed, ensure_ascii=True, separators=(",", ":")).encode()
-    seal = hashlib.blake2b(digest_size=_DIGEST)
-    start = (_MAGIC, len(head).to_bytes(_LENGTH, "big"), head)
-    for piece in chain(start, _pieces(parts.values())):
-        seal.update(piece)
+    sizes = (len(head), sum(part.size for part in parts.values()))
+    start = _MAGIC + b"".join(size.to_bytes(_LENGTH, "big") for size in sizes) + head
+    yield start
+    digests: list[bytes] = []
+    waiting = b""
+    for piece in _pieces(parts.values()):
         yield piece
-    yield seal.digest()
+        waiting += piece
+        whole = len(waiting) - len(waiting) % _BLOCK
+        digests += _block_digests(waiting[:whole])
+        waiting = waiting[whole:]
+    digests += _block_digests(waiting)
+    table = b"".join(digests)
+    yield table
+    yield _seal(start, table)
 
 
 def _pieces(parts: Iterable[Part]) -> Iterator[bytes]:
@@ -231,40 +281,61 @@ def _pieces(parts: Iterable[Part]) -> Iterator[bytes]:
 
 
 def _unsealed(file: OpenFile, size: int) -> tuple[dict[str, Any], dict[str, Part]]:
-    """What was sealed, once all of it was read and not a byte differs."""
-    whole: Part = FilePart(file, 0, size)
-    if size <= IN_MEMORY or os.name != "posix":
-        # Windows can neither read at a place nor replace a file that is open.
-        whole = MemoryPart(file.read(0, size))
-    start = len(_MAGIC) + _LENGTH
-    end = size - _DIGEST
-    magic = whole.read(0, min(size, len(_MAGIC)))
+    """What was sealed, and its parts: whatever is read of them is what was written."""
+    first = len(_MAGIC) + 2 * _LENGTH
+    prefix = file.read(0, min(size, first))
+    magic = prefix[: len(_MAGIC)]
     if magic != _MAGIC and magic.startswith(_NAME):
         raise UntrustedIndex(OTHER_VERSION)
-    if end < start or magic != _MAGIC:
-        raise UntrustedIndex("the index file is not one of ours")
-    seal = hashlib.blake2b(digest_size=_DIGEST)
-    for at in range(0, end, _CHUNK):
-        seal.update(whole.read(at, min(at + _CHUNK, end)))
-    if seal.digest() != whole.read(end, size):
+    if magic != _MAGIC or len(prefix) < first:
+        raise UntrustedIndex(NOT_OURS)
+    head = int.from_bytes(prefix[len(_MAGIC) : -_LENGTH], "big")
+    body = int.from_bytes(prefix[-_LENGTH:], "big")
+    table = _blocks_in(body) * _BLOCK_DIGEST
+    start = first + head
+    if head > _MAX_HEAD or start + body + table + _DIGEST != size:
         raise UntrustedIndex(DAMAGED)
-    head = int.from_bytes(whole.read(len(_MAGIC), start), "big")
-    if head > _MAX_HEAD:
+    said = file.read(first, head)
+    digests = file.read(start + body, table)
+    if _seal(prefix + said, digests) != file.read(size - _DIGEST, _DIGEST):
         raise UntrustedIndex(DAMAGED)
+    blocks = CheckedFile(file, start, body, digests)
+    whole: Part = FilePart(blocks, 0, body)
+    if size <= IN_MEMORY or os.name != "posix":
+        # Windows can neither read at a place nor replace a file that is open.
+        whole = MemoryPart(blocks.read(0, body))
     try:
-        manifest = json.loads(whole.read(start, start + head))
-        return manifest, dict(_listed(manifest["parts"], whole, start + head, end))
+        manifest = json.loads(said)
+        return manifest, dict(_listed(manifest["parts"], whole))
     except (LookupError, RecursionError, TypeError, ValueError) as error:
-        raise UntrustedIndex("the index file is not one of ours") from error
+        raise UntrustedIndex(NOT_OURS) from error
 
 
-def _listed(listed: Iterable[Any], whole: Part, at: int, end: int) -> Iterator[tuple[str, Part]]:
+def _seal(start: bytes, digests: bytes) -> bytes:
+    return hashlib.blake2b(start + digests, digest_size=_DIGEST).digest()
+
+
+def _block_digests(data: bytes) -> list[bytes]:
+    """Those of consecutive blocks; the last one may be short."""
+    return [_block_digest(data[at : at + _BLOCK]) for at in range(0, len(data), _BLOCK)]
+
+
+def _block_digest(block: bytes) -> bytes:
+    return hashlib.blake2b(block, digest_size=_BLOCK_DIGEST).digest()
+
+
+def _blocks_in(size: int) -> int:
+    return -(-size // _BLOCK)
+
+
+def _listed(listed: Iterable[Any], whole: Part) -> Iterator[tuple[str, Part]]:
+    at = 0
     for name, size in listed:
-        if type(name) is not str or type(size) is not int or not 0 <= size <= end - at:
+        if type(name) is not str or type(size) is not int or not 0 <= size <= whole.size - at:
             raise ValueError("a part lies outside of the file")
         yield name, whole.part(at, size)
         at += size
-    if at != end:
+    if at != whole.size:
         raise ValueError("the parts do not fill the file")
 
 

@@ -11,8 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from itertools import accumulate, islice
-from operator import le
+from itertools import accumulate
 from typing import NamedTuple
 
 from sage.terms.analysis import JOIN, stem_of
@@ -214,9 +213,10 @@ class SegmentData:
         return self._bytes("records", first, self._record_ends[row])
 
     def _bytes(self, name: str, start: int, stop: int) -> bytes:
-        # The ends are in order and within the part: a slice of what lies in memory is exact.
         part = self.parts[name]
-        return part.read(start, stop) if part.data is None else part.data[start:stop]
+        if part.data is None or not 0 <= start <= stop <= len(part.data):
+            return part.read(start, stop)
+        return part.data[start:stop]
 
     def _key(self, at: int) -> bytes:
         return self._keys[self._key_ends[at - 1] if at else 0 : self._key_ends[at]]
@@ -229,17 +229,18 @@ class SegmentData:
         return places
 
     def _check(self) -> None:
+        """Whether the sizes fit; that ends are in order is checked where a piece is read."""
         sizes = {name: part.size for name, part in self.parts.items()}
         width = 2 if self._row_type == "H" else 4
         fits = (
             len(self._masks) == len(self._key_ends) == len(self._first_lists)
             and len(self._row_ends) == len(self._place_ends) == sum(self._masks.translate(_LISTS))
             and len(self._record_ends) == len(self.lengths)
-            and _are_ends(self._key_ends, sizes["keys"])
-            and _are_ends(self._row_ends, sizes["counts"])
+            and _last(self._key_ends) == sizes["keys"]
+            and _last(self._row_ends) == sizes["counts"]
             and sizes["rows"] == width * sizes["counts"]
-            and _are_ends(self._place_ends, sizes["places"] // 2)
-            and _are_ends(self._record_ends, sizes["records"])
+            and _last(self._place_ends) == sizes["places"] // 2
+            and _last(self._record_ends) == sizes["records"]
         )
         if not fits:
             raise UntrustedIndex(DAMAGED)
@@ -410,7 +411,5 @@ def _numbers(part: Part) -> "memoryview[int]":
     return memoryview(part.read(0, part.size)).cast("I")
 
 
-def _are_ends(ends: "memoryview[int]", size: int) -> bool:
-    """Whether these are the ends of consecutive pieces of that size together."""
-    rising = all(map(le, ends, islice(ends, 1, None)))
-    return rising and (ends[-1] == size if ends else size == 0)
+def _last(ends: "memoryview[int]") -> int:
+    return ends[-1] if ends else 0

@@ -128,9 +128,9 @@ def test_a_kept_file_that_breaks_while_it_is_served_is_built_again(
     again = IndexedBase(base)
     snapshot = again.update()
     stored(base).write_bytes(b"")
-    found = snapshot.search("fixture", SearchOptions(10), Deadline())
-    assert (found.sections, found.complete, found.note) == ([], False, NOT_BUILT)
-    assert not snapshot.rank_sections("fixture", limit=3, deadline=Deadline()).sections
+    with pytest.raises(UntrustedIndex) as refused:
+        snapshot.search("fixture", SearchOptions(10), Deadline())
+    snapshot.distrust(refused.value)
     assert again.paths("fixture") == ["practices/testing.md"]
     assert again.engine.state.message == "built again: the index file is damaged"
 

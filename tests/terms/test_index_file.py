@@ -38,7 +38,7 @@ def test_it_is_written_by_the_piece(index_file: IndexFile, monkeypatch: pytest.M
 
     monkeypatch.setattr("sage.terms.index_file.write_file", write)
     index_file.write({}, {"a": Told(b"a"), "b": Told(b"b")})
-    assert [*events[-5:]] == ["read", "written", "read", "written", "written"]
+    assert events[-6:] == ["read", "written", "read", "written", "written", "written"]
 
 
 def test_an_empty_cache_holds_nothing(index_file: IndexFile) -> None:
@@ -66,7 +66,8 @@ def read(index_file: IndexFile) -> tuple[object, dict[str, bytes]]:
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "by the piece":
         monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
-        monkeypatch.setattr("sage.terms.index_file._CHUNK", 64)
+        monkeypatch.setattr("sage.terms.index_file._BLOCK", 64)
+        monkeypatch.setattr("sage.terms.index_file._CHUNK", 100)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -78,7 +79,7 @@ def test_any_changed_byte_is_noticed(index_file: IndexFile) -> None:
         changed[at] ^= 1
         index_file.path.write_bytes(changed)
         with pytest.raises(UntrustedIndex):
-            index_file.read()
+            read(index_file)
 
 
 @pytest.mark.usefixtures("sizes")
@@ -102,9 +103,26 @@ def test_a_file_that_shrinks_while_it_is_open_is_noticed(
         parts["b"].read(0, 256)
 
 
+def test_a_block_is_checked_when_something_of_it_is_read(
+    index_file: IndexFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sage.terms.index_file.IN_MEMORY", 0)
+    monkeypatch.setattr("sage.terms.index_file._BLOCK", 64)
+    index_file.write({"made": 1}, PARTS)
+    data = bytearray(index_file.path.read_bytes())
+    data[data.index(BYTES["b"]) + 250] ^= 1
+    index_file.path.write_bytes(data)
+    _, parts = index_file.read() or ({}, {})
+    assert parts["b"].read(3, 180) == BYTES["b"][3:180]
+    for start, stop in ((248, 249), (0, 256)):
+        with pytest.raises(UntrustedIndex, match="damaged"):
+            parts["b"].read(start, stop)
+
+
 def resealed(head: bytes, body: bytes = b"") -> bytes:
-    data = b"SAGEIDX2" + len(head).to_bytes(8, "big") + head + body
-    return data + hashlib.blake2b(data, digest_size=32).digest()
+    start = b"SAGEIDX3" + len(head).to_bytes(8, "big") + len(body).to_bytes(8, "big") + head
+    table = hashlib.blake2b(body, digest_size=16).digest() if body else b""
+    return start + body + table + hashlib.blake2b(start + table, digest_size=32).digest()
 
 
 @pytest.mark.parametrize(
