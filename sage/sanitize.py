@@ -177,7 +177,7 @@ def shown_name(path: str) -> str:
 
 def is_readable(name: str) -> bool:
     """Whether a name can be printed and is told apart by what is seen: fillers are letters too."""
-    return name.isprintable() and clean(name) == name
+    return name.isprintable() and (name.isascii() or clean(name) == name)
 
 
 def mark_above(path: str, lines: tuple[int, int] | None, notice: str) -> str:

@@ -25,7 +25,7 @@ from sage.documents.files import SourceFile
 from sage.documents.places import topic_of
 from sage.documents.source_roots import Listing
 from sage.errors import SageError, TimeoutExceeded, Unavailable
-from sage.search.catalog import Catalog, DocumentEntry, RowRange
+from sage.search.catalog import Catalog, DocumentEntry, catalog_of
 from sage.search.scoring import CorpusStats
 
 logger = logging.getLogger("sage.cluster")
@@ -82,7 +82,7 @@ class Scope:
             for path, entry in source.entries.items()
             if entry.layer in wanted
         }
-        return Catalog(entries, tuple(RowRange(one.path, one.rows) for one in entries.values()))
+        return catalog_of(entries.values())
 
     @cached_property
     def row_lengths(self) -> "array[int]":

@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ from sage.sanitize import is_readable, shown_name
 from sage.values import OWN
 
 _LAST_SECOND = 253_402_300_799  # of the year 9999, the last that a date can say
+
+
+_MOST = 2**63 - 1
 
 
 class Stamp(NamedTuple):
@@ -58,11 +62,24 @@ class SourceFile(NamedTuple):
         return self.address or topic_of(self.path)
 
 
-class EarlierWalk(NamedTuple):
-    """The files of an earlier walk, and the same by folder and name: None there is a folder."""
+class EarlierWalk:
+    """The files of an earlier walk."""
 
-    files: tuple[SourceFile, ...]
-    folders: Mapping[str, Mapping[str, SourceFile | None]]
+    def __init__(self, files: tuple[SourceFile, ...] = ()) -> None:
+        self.files = files
+
+    @cached_property
+    def folders(self) -> Mapping[str, Mapping[str, SourceFile | None]]:
+        """The same by folder and name; None is a folder. Only another walk needs it."""
+        folders: dict[str, dict[str, SourceFile | None]] = {}
+        for source in self.files:
+            folder, _, name = source.path.rpartition("/")
+            below: SourceFile | None = source
+            while folder and name not in (here := folders.setdefault(folder, {})):
+                here[name] = below
+                below = None
+                folder, _, name = folder.rpartition("/")
+        return folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +247,11 @@ def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """The stamp in the status of a file."""
-    return Stamp(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    """The stamp in the status of a file; every number of it fits into 64 bits."""
+    inode, mtime_ns = status.st_ino, status.st_mtime_ns
+    if inode > _MOST or mtime_ns > _MOST:  # a file system of its own kind, a date behind 2262
+        inode, mtime_ns = inode & _MOST, min(mtime_ns, _MOST)
+    return Stamp(inode, status.st_size, mtime_ns, status.st_ctime_ns)
 
 
 def link_target(root: Path, relative: str, within: str = "") -> str:

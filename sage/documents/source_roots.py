@@ -25,7 +25,7 @@ from sage.documents.imports import Imports, importing
 from sage.documents.places import Places, is_below_any
 from sage.documents.problems import Problem
 from sage.documents.topics import topic_parts
-from sage.documents.walk import SharedScan, WatchedWalk, earlier_walk, walk_layer
+from sage.documents.walk import NO_WALK, SharedScan, WatchedWalk, walk_layer
 from sage.errors import ConfigError
 from sage.folder_watch import FolderWatch
 from sage.paths import KNOWLEDGE_DIR
@@ -87,7 +87,7 @@ class SourceRoot:
         self._scans = {layer: SharedScan() for layer in source.layers}
         self._where = {layer: self.places.of_layer(layer) for layer in source.layers}
         self._watched = {layer: WatchedWalk(source.root) for layer in source.layers}
-        self._walked = dict.fromkeys(source.layers, _Earlier(earlier_walk(()), ()))
+        self._walked = dict.fromkeys(source.layers, _Earlier(NO_WALK, ()))
         self._named: dict[str, tuple[tuple[SourceFile, ...], tuple[SourceFile, ...]]] = {}
 
     @property
@@ -124,7 +124,7 @@ class SourceRoot:
         files = earlier.walk.files if same else tuple(walk.files)
         pages = earlier.importing if same else importing(files)
         if not same and complete:
-            self._walked[layer] = _Earlier(earlier_walk(files), pages, walk)
+            self._walked[layer] = _Earlier(EarlierWalk(files), pages, walk)
         problems = [self._as_ours(problem) for problem in walk.problems]
         # An imported page may change while the page that imports it does not.
         if pages or not same:

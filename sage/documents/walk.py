@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from sage.deadline import Deadline
@@ -25,6 +24,7 @@ LEAST_WATCHED = 2_000
 """Names in a layer above which its folders are watched: fewer are looked at as fast."""
 STANDS_SECONDS = 5.0
 """So long a walk stands while nothing is told: some changes are never told."""
+NO_WALK = EarlierWalk()
 _CHECK_EVERY = 256
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _BY_PARENT = os.open in os.supports_dir_fd
@@ -35,7 +35,7 @@ def walk_layer(
     layer: str,
     rules: Rules,
     deadline: Deadline,
-    known: EarlierWalk = EarlierWalk((), {}),  # noqa: B008 - immutable
+    known: EarlierWalk = NO_WALK,
     where: LayerPlaces | None = None,
     watch: FolderWatch | None = None,
 ) -> Walk:
@@ -68,19 +68,6 @@ def walk_layer(
     return walk
 
 
-def earlier_walk(files: tuple[SourceFile, ...]) -> EarlierWalk:
-    """What a later walk may take as it is."""
-    folders: dict[str, dict[str, SourceFile | None]] = {}
-    for source in files:
-        folder, _, name = source.path.rpartition("/")
-        below: SourceFile | None = source
-        while folder and name not in (here := folders.setdefault(folder, {})):
-            here[name] = below
-            below = None
-            folder, _, name = folder.rpartition("/")
-    return EarlierWalk(files, folders)
-
-
 def open_folder(root: Path, relative: str) -> int | str:
     """What `os.scandir` takes to list a folder that is no link: a descriptor, or on systems
     without `openat` its path."""
@@ -100,8 +87,10 @@ def close_folder(folder: int | str) -> None:
     """Give the descriptor of `open_folder` or `open_below` back."""
     # It was only read: nothing is lost when the system says that this failed.
     if isinstance(folder, int):
-        with suppress(OSError):
+        try:
             os.close(folder)
+        except OSError:
+            return
 
 
 class WatchedWalk:
@@ -241,20 +230,21 @@ def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
         walk.watch.add(real, folder)
     try:
         for name in _take_files(walk, path, folder):
-            if walk.complete and _may_hold(walk, _joined(path, name)):
-                _walk_below(walk, _joined(path, name), _joined(real, name), name, folder)
+            below = _joined(path, name)
+            if walk.complete and _may_hold(walk, below):
+                _walk_below(walk, below, below if path == real else _joined(real, name), folder)
     except OSError as error:
         take_unlisted(walk, path, error)
     finally:
         close_folder(folder)
 
 
-def _walk_below(walk: Walk, path: str, real: str, name: str, parent: int | str) -> None:
+def _walk_below(walk: Walk, path: str, real: str, parent: int | str) -> None:
     if path.count("/") > MAX_DEPTH:
         walk.leave_out(path, "too-deep", f"nested deeper than {MAX_DEPTH} folders")
     elif _is_new_folder(walk, path, real):
         try:
-            folder = open_below(parent, name)
+            folder = open_below(parent, path.rpartition("/")[2])
         except OSError as error:
             take_unlisted(walk, path, error)
         else:

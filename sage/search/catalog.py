@@ -1,22 +1,21 @@
 """What the index knows of each document without opening it: entries, and where their rows lie.
 
-A catalog is never changed; an update makes the next one. Postings are the index's.
+A catalog is never changed; an update makes the next one. Its entries lie in columns, of which one
+is made when somebody asks for it. Postings are the index's.
 """
 
 import posixpath
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, repeat
-from typing import Any, NamedTuple
+from itertools import chain, compress, repeat
+from typing import Any, NamedTuple, overload
 
 from sage.documents.files import Stamp
 from sage.documents.topics import topic_parts
+from sage.search.columns import Coded, Column, Numbers, Texts
 from sage.values import state_of
-
-_NOBODY = -1
-"""In place of a document: the rows are deleted."""
 
 
 class DocumentEntry(NamedTuple):
@@ -77,33 +76,132 @@ class DocumentEntry(NamedTuple):
         return 1 + self.indexed_sections
 
 
-class RowRange(NamedTuple):
-    """Consecutive rows of one document; of none when the path is empty."""
+class MadeEntries(dict[int, DocumentEntry]):
+    """Entries by their slots, each made from its columns when it is asked for first."""
 
-    path: str
-    rows: int
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        super().__init__()
+        self._columns = columns
+
+    def __missing__(self, slot: int) -> DocumentEntry:
+        values = {name: column[slot] for name, column in self._columns.items()}
+        stamp = Stamp(*(values.pop(name) for name in _STAMP))
+        values["is_index"] = bool(values["is_index"])
+        entry = self[slot] = DocumentEntry(stamp=stamp, **values)
+        return entry
 
 
-@dataclass(frozen=True)
+class EntryTable(Sequence[DocumentEntry]):
+    """Entries in columns; one that was made is kept. Safe to share between threads."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        """Args:
+        columns: those of COLUMNS, of the same length.
+        """
+        self.columns = columns
+        self.made = MadeEntries(columns)
+
+    @classmethod
+    def of(cls, entries: Sequence[DocumentEntry]) -> "EntryTable":
+        """These entries."""
+        fields = zip(*entries, strict=True) if entries else ((),) * len(DocumentEntry._fields)
+        values = dict(zip(DocumentEntry._fields, fields, strict=True))
+        stamps = zip(*values.pop("stamp"), strict=True) if entries else ((),) * len(Stamp._fields)
+        values |= zip(_STAMP, stamps, strict=True)
+        return cls({name: kind.of(values[name]) for name, kind in COLUMNS.items()})
+
+    @classmethod
+    def joined(cls, pieces: Sequence[tuple["EntryTable", int, int]]) -> "EntryTable":
+        """Slices of tables, one behind the other."""
+        columns = {
+            name: kind.joined([(table.columns[name], first, end) for table, first, end in pieces])
+            for name, kind in COLUMNS.items()
+        }
+        joined = cls(columns)
+        start = 0
+        for table, first, end in pieces:
+            made = table.made.copy().items()  # other threads may make more of them
+            joined.made.update((start + at - first, one) for at, one in made if first <= at < end)
+            start += end - first
+        return joined
+
+    def __len__(self) -> int:
+        return len(self.columns["path"])
+
+    @overload
+    def __getitem__(self, slot: int) -> DocumentEntry: ...
+    @overload
+    def __getitem__(self, slot: slice) -> Sequence[DocumentEntry]: ...
+    def __getitem__(self, slot: int | slice) -> DocumentEntry | Sequence[DocumentEntry]:
+        if isinstance(slot, slice):
+            return [self.made[one] for one in range(*slot.indices(len(self)))]
+        return self.made[slot if slot >= 0 else len(self) + slot]
+
+    def __iter__(self) -> Iterator[DocumentEntry]:
+        return map(self.made.__getitem__, range(len(self)))
+
+    def stamp(self, slot: int) -> Stamp:
+        """The stamp of an entry, which need not be made for that."""
+        return Stamp(*(self.columns[name][slot] for name in _STAMP))
+
+
+class EntriesByPath(Mapping[str, DocumentEntry]):
+    """The entries of a table by their paths."""
+
+    def __init__(self, table: EntryTable, places: Mapping[str, int]) -> None:
+        self._table = table
+        self._places = places
+
+    def __getitem__(self, path: str) -> DocumentEntry:
+        return self._table[self._places[path]]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+@dataclass(frozen=True, eq=False)
 class Catalog:
     """The documents of one generation of the index."""
 
-    entries: Mapping[str, DocumentEntry]
-    ranges: tuple[RowRange, ...]
-    """All rows of the index in order, deleted ones included."""
+    slots: EntryTable
+    """The entries in the order of their rows."""
+    row_counts: "array[int]"
+    """How many consecutive rows each has: documents, and what is deleted between them."""
+    alive: bytes
+    """For each of these 1, or 0 where the rows are deleted."""
 
     @cached_property
-    def slots(self) -> tuple[DocumentEntry, ...]:
-        """The entries in the order of their rows."""
-        return tuple(self.entries[span.path] for span in self.ranges if span.path)
+    def entry(self) -> Callable[[int], DocumentEntry]:
+        """Gives the entry of a slot."""
+        return self.slots.made.__getitem__
+
+    @cached_property
+    def entries(self) -> EntriesByPath:
+        """The entries by their paths."""
+        return EntriesByPath(self.slots, self.places)
+
+    def column(self, name: str) -> Column:
+        """One field of all entries, in the order of slots."""
+        return self.slots.columns[name]
+
+    def stamp(self, path: str) -> Stamp | None:
+        """The stamp of the document of a path; None when there is none."""
+        slot = self.places.get(path)
+        return None if slot is None else self.slots.stamp(slot)
 
     @cached_property
     def successors(self) -> Mapping[int, int]:
         """For the slot of every page that another replaces, the slot of the one in force."""
-        replaced = [slot for slot, entry in enumerate(self.slots) if entry.superseded_by]
+        replaced = [slot for slot, name in enumerate(self.column("superseded_by")) if name]
         if not replaced:
             return {}
-        addresses = [tuple(topic_parts(entry.topic)) for entry in self.slots]
+        addresses = [tuple(topic_parts(topic)) for topic in self.column("topic")]
         steps = {slot: self._named(slot, addresses) for slot in replaced}
         found: dict[int, int] = {}
         for slot in replaced:
@@ -135,17 +233,17 @@ class Catalog:
     @cached_property
     def places(self) -> Mapping[str, int]:
         """For the path of each document its slot."""
-        return {entry.path: slot for slot, entry in enumerate(self.slots)}
+        return {path: slot for slot, path in enumerate(self.column("path"))}
 
     @cached_property
     def first_rows(self) -> "array[int]":
         """For each slot the number of its document's row; its sections follow."""
         firsts = array("I")
         row = 0
-        for span in self.ranges:
-            if span.path:
+        for rows, alive in zip(self.row_counts, self.alive, strict=True):
+            if alive:
                 firsts.append(row)
-            row += span.rows
+            row += rows
         return firsts
 
     @cached_property
@@ -153,52 +251,52 @@ class Catalog:
         """For each row the slot it belongs to, or -1 when it was deleted."""
         owners = array("i")
         slot = 0
-        for span in self.ranges:
-            owners.extend(repeat(slot if span.path else -1, span.rows))
-            slot += bool(span.path)
+        for rows, alive in zip(self.row_counts, self.alive, strict=True):
+            owners.extend(repeat(slot if alive else -1, rows))
+            slot += alive
         return owners
 
     @cached_property
     def tags(self) -> frozenset[str]:
         """Every tag that a page has."""
-        return frozenset(tag for entry in self.slots for tag in entry.tags)
+        return frozenset(chain.from_iterable(self.column("tags").distinct))
 
     @cached_property
     def languages(self) -> frozenset[str]:
         """Every language that a page is for."""
-        return frozenset(language for entry in self.slots for language in entry.languages)
+        return frozenset(chain.from_iterable(self.column("languages").distinct))
 
     @cached_property
     def sources(self) -> frozenset[str]:
         """Every source that a page comes from."""
-        return frozenset(entry.source for entry in self.slots)
+        return frozenset(self.column("source").distinct)
 
     @cached_property
     def section_count(self) -> int:
         """How many sections can be found."""
-        return sum(entry.indexed_sections for entry in self.slots)
+        return sum(self.column("indexed_sections"))
 
     @cached_property
     def sizes(self) -> Mapping[str, tuple[int, int]]:
         """For each layer its sections and their tokens."""
         sizes: dict[str, tuple[int, int]] = {}
-        for entry in self.slots:
-            sections, tokens = sizes.get(entry.layer, (0, 0))
-            sizes[entry.layer] = (sections + entry.section_total, tokens + entry.tokens)
+        columns = map(self.column, ("layer", "section_total", "tokens"))
+        for layer, of_page, its_tokens in zip(*columns, strict=True):
+            sections, tokens = sizes.get(layer, (0, 0))
+            sizes[layer] = (sections + of_page, tokens + its_tokens)
         return sizes
 
-    @property
+    @cached_property
     def dead_rows(self) -> int:
         """Rows of documents that are gone or were indexed again."""
-        return sum(span.rows for span in self.ranges if not span.path)
+        return sum(self.row_counts) - self.section_count - len(self.slots)
 
     def rows_of(self, paths: Collection[str]) -> list[int]:
         """The rows of some documents."""
         rows: list[int] = []
-        for slot, entry in enumerate(self.slots):
-            if entry.path in paths:
-                first = self.first_rows[slot]
-                rows += range(first, first + entry.rows)
+        for slot in sorted(map(self.places.__getitem__, paths)):
+            first = self.first_rows[slot]
+            rows += range(first, first + 1 + self.column("indexed_sections")[slot])
         return rows
 
     def changed(
@@ -208,113 +306,105 @@ class Catalog:
 
         From the row `merged_from` on, what lives was moved behind the added rows.
         """
-        entries = {path: entry for path, entry in self.entries.items() if path not in gone}
-        entries.update((entry.path, entry) for entry in added)
-        kept: list[RowRange] = []
-        moved: list[RowRange] = []
-        row = 0
-        for span in self.ranges:
-            alive = bool(span.path) and span.path not in gone
-            if merged_from is not None and row >= merged_from:
-                moved += [span] if alive else []
-            else:
-                kept.append(span if alive else RowRange("", span.rows))
-            row += span.rows
-        fresh = [RowRange(entry.path, entry.rows) for entry in added]
-        return Catalog(entries, tuple(kept + fresh + moved))
+        dying = set(map(self.places.__getitem__, gone))
+        kept, moved = _Spans(), _Spans()
+        row = slot = 0
+        for rows, alive in zip(self.row_counts, self.alive, strict=True):
+            lives = bool(alive) and slot not in dying
+            if merged_from is None or row < merged_from:
+                kept.add(rows, slot if lives else -1)
+            elif lives:
+                moved.add(rows, slot)
+            slot += alive
+            row += rows
+        fresh = EntryTable.of(added)
+        pieces = [
+            *((self.slots, *run) for run in kept.runs),
+            (fresh, 0, len(fresh)),
+            *((self.slots, *run) for run in moved.runs),
+        ]
+        counts = array("I", [*kept.rows, *(entry.rows for entry in added), *moved.rows])
+        living = bytes([*kept.alive, *repeat(1, len(added)), *moved.alive])
+        return Catalog(EntryTable.joined(pieces), counts, living)
 
 
-EMPTY = Catalog({}, ())
+class _Spans:
+    """Rows that follow each other, and the slots of the documents among them in runs."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.alive: list[int] = []
+        self.runs: list[tuple[int, int]] = []
+
+    def add(self, rows: int, slot: int) -> None:
+        """Add the rows of a document; of none when the slot is -1."""
+        self.rows.append(rows)
+        self.alive.append(slot >= 0)
+        if slot < 0:
+            return
+        if self.runs and self.runs[-1][1] == slot:
+            self.runs[-1] = (self.runs[-1][0], slot + 1)
+        else:
+            self.runs.append((slot, slot + 1))
 
 
-def to_json(catalog: Catalog) -> dict[str, Any]:
-    """A catalog as plain lists, a field at a time: most fields have few values, each kept once."""
-    entries = catalog.entries.values()
-    places = {path: place for place, path in enumerate(catalog.entries)} | {"": _NOBODY}
-    return {
-        "fields": [_packed(column) for column in zip(*entries, strict=True)],
-        "owners": [places[span.path] for span in catalog.ranges],
-        "rows": [span.rows for span in catalog.ranges],
-    }
+def catalog_of(entries: Iterable[DocumentEntry]) -> Catalog:
+    """The catalog of documents whose rows follow each other."""
+    return EMPTY.changed((), list(entries))
 
 
-def from_json(data: Mapping[str, Any]) -> Catalog:
-    """A catalog from plain lists.
+def to_parts(catalog: Catalog) -> dict[str, bytes]:
+    """A catalog as named bytes."""
+    parts = {"row_counts": catalog.row_counts.tobytes(), "alive": catalog.alive}
+    for name, column in catalog.slots.columns.items():
+        parts |= {f"{name}.{part}": data for part, data in column.parts().items()}
+    return parts
+
+
+def from_parts(parts: Mapping[str, bytes]) -> Catalog:
+    """A catalog from named bytes.
 
     Raises:
-        LookupError, TypeError, ValueError: the lists are of another shape.
+        LookupError, TypeError, ValueError: they are of another shape.
     """
-    entries = _entries([_unpacked(column) for column in data["fields"]])
-    owners, rows = data["owners"], data["rows"]
-    if not {int}.issuperset(map(type, chain(owners, rows))) or len(owners) != len(rows):
-        raise TypeError("the rows are of another shape")
-    if min(owners, default=0) < _NOBODY or min(rows, default=0) < 0:
-        raise ValueError("a number of rows is none")
-    paths = [*(entry.path for entry in entries), ""]
-    ranges = tuple(map(RowRange, map(paths.__getitem__, owners), rows))
-    catalog = Catalog({entry.path: entry for entry in entries}, ranges)
-    living = [span for span in ranges if span.path]
-    held = {span.path for span in living}
-    if not len(living) == len(held) == len(catalog.entries) == len(entries):
+    columns = {
+        name: kind.from_parts({part: parts[f"{name}.{part}"] for part in kind.PARTS})
+        for name, kind in COLUMNS.items()
+    }
+    if len(set(map(len, columns.values()))) != 1:
+        raise ValueError("some fields lack values")
+    counts, alive = array("I"), parts["alive"]
+    counts.frombytes(parts["row_counts"])
+    sections = columns["indexed_sections"]
+    if len(counts) != len(alive) or not set(alive) <= {0, 1}:
+        raise ValueError("the rows are of another shape")
+    if list(compress(counts, alive)) != [1 + count for count in sections]:
         raise ValueError("the rows and the entries differ")
-    if any(catalog.entries[span.path].rows != span.rows for span in living):
-        raise ValueError("the rows and the entries differ")
+    catalog = Catalog(EntryTable(columns), counts, alive)
+    if len(catalog.places) != len(catalog.slots):
+        raise ValueError("a path occurs twice")
     return catalog
 
 
-def entries_from_json(rows: Sequence[list[Any]]) -> list[DocumentEntry]:
-    """Entries from plain lists.
-
-    Raises:
-        TypeError, ValueError: the lists are of another shape.
-    """
-    return _entries(list(zip(*rows, strict=True)))
+_STAMP = tuple(f"stamp_{name}" for name in Stamp._fields)
+_OWN_TEXTS = ("path", "topic", "id", "title", "summary")
+"""What hardly two pages share; of all other fields that are no sizes there are few values."""
 
 
-def _packed(column: Sequence[Any]) -> list[Any]:
-    """The values of a field, and for each entry which of them it has; none when all differ."""
-    values = {value: place for place, value in enumerate(dict.fromkeys(column))}
-    if 2 * len(values) > len(column):
-        return [column, []]
-    return [list(values), [values[value] for value in column]]
+def _kind_of(name: str, kind: Any) -> type[Column]:
+    if name in _OWN_TEXTS:
+        return Texts
+    return Numbers if kind in (int, bool) and name != "priority" else Coded
 
 
-def _unpacked(packed: list[Any]) -> Sequence[Any]:
-    values, places = packed
-    if min(places, default=0) < 0:
-        raise ValueError("a place is none")
-    return [values[place] for place in places] if places else values
+COLUMNS: Mapping[str, type[Column]] = {
+    **{
+        name: _kind_of(name, kind)
+        for name, kind in DocumentEntry.__annotations__.items()
+        if name != "stamp"
+    },
+    **dict.fromkeys(_STAMP, Numbers),
+}
+"""How each field of an entry is kept."""
 
-
-def _entries(columns: Sequence[Sequence[Any]]) -> list[DocumentEntry]:
-    """Entries from their fields, each checked as a whole: one by one takes thrice as long."""
-    if columns and len(columns) != len(_ENTRY_TYPES):
-        raise TypeError("an entry is of another shape")
-    if len(set(map(len, columns))) > 1:
-        raise ValueError("some fields lack values")
-    return list(map(DocumentEntry, *map(_values, columns, _ENTRY_TYPES))) if columns else []
-
-
-def _values(column: Sequence[Any], wanted: Any) -> Iterable[Any]:
-    """One field of all entries as it was before it became JSON."""
-    # Not isinstance: true and false are integers to it.
-    kinds = set(map(type, column))
-    if wanted is _TEXTS and kinds == {list} and _are_all(str, column):
-        # Most pages share theirs with others.
-        known: dict[tuple[str, ...], tuple[str, ...]] = {}
-        return [known.setdefault(one, one) for one in map(tuple, column)]
-    if wanted is Stamp and kinds == {list} and _are_all(int, column):
-        return [Stamp(*one) for one in column]
-    if kinds <= ({int, float, type(None)} if wanted == float | None else {wanted}):
-        return column
-    raise TypeError("an entry is of another shape")
-
-
-def _are_all(kind: type, lists: Iterable[Iterable[Any]]) -> bool:
-    return {kind}.issuperset(map(type, chain.from_iterable(lists)))
-
-
-_TEXTS = tuple[str, ...]
-_ENTRY_TYPES = tuple(
-    _TEXTS if kind == _TEXTS else kind for kind in DocumentEntry.__annotations__.values()
-)
+EMPTY = Catalog(EntryTable.of(()), array("I"), b"")

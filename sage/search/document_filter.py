@@ -42,14 +42,15 @@ class DocumentFilter:
         asked = [one for one in (parsed.filters, filters) if any(one)]
         if layers is None and not asked and holding is None and not excluded:
             return None
-        slots = self._ranker.catalog.slots
+        entry = self._ranker.catalog.entry
+        layer_of = self._ranker.catalog.column("layer")
 
         def allows(slot: int) -> bool:
             return (
-                (layers is None or slots[slot].layer in layers)
+                (layers is None or layer_of[slot] in layers)
                 and slot not in excluded
                 and (holding is None or slot in holding)
-                and all(_passes(slots[slot], one) for one in asked)
+                and all(_passes(entry(slot), one) for one in asked)
             )
 
         return allows
@@ -59,9 +60,8 @@ class DocumentFilter:
         if not tags:
             return frozenset()
         written: dict[str, set[str]] = {}
-        for entry in self._ranker.catalog.slots:
-            for tag in entry.tags:
-                written.setdefault(tag.casefold(), set()).add(tag)
+        for tag in self._ranker.catalog.tags:
+            written.setdefault(tag.casefold(), set()).add(tag)
         for tag in sorted(tags):
             if tag.casefold() not in written:
                 close = did_you_mean(tag.casefold()[:60], written)

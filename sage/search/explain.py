@@ -14,7 +14,7 @@ from sage.search.scoring import (
     UNIT,
     Ranked,
     shown_score,
-    standing,
+    standing_of,
 )
 from sage.search.searcher import SPARE, InterpretedQuery, Searcher
 from sage.search.sections import SearchOptions
@@ -63,14 +63,14 @@ def _explain(
     place: int = 0,
 ) -> Explanation:
     """Take one result apart."""
-    entry = ranker.catalog.slots[ranked.slot]
+    entry = ranker.catalog.entry(ranked.slot)
     return Explanation(
         path=entry.path,
         heading=heading,
         score=score,
         document_part=ranked.document_part,
         section_part=ranked.section_part,
-        standing=standing(entry),
+        standing=standing_of(entry),
         shares=tuple(_share(ranker, ranked, concept) for concept in concepts),
         meaning=meaning,
         place=place,
@@ -91,13 +91,13 @@ def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> WordShare:
 
 def _fields(ranker: Ranker, slot: int, concept: Concept) -> list[tuple[str, float]]:
     counts = _counts(ranker, slot, concept)
-    stats, entry = ranker.stats, ranker.catalog.slots[slot]
+    stats = ranker.stats
     total = sum(counts.get(name, 0.0) for name in SECTION_FIELDS)
     saturated = (DOCUMENT_K1 + 1) / (total + stats.document_norms[slot])
     return [
         (
             name,
-            count * saturated if name in SECTION_FIELDS else stats.field_score(name, count, entry),
+            count * saturated if name in SECTION_FIELDS else stats.field_score(name, count, slot),
         )
         for name, count in counts.items()
     ]
@@ -106,7 +106,7 @@ def _fields(ranker: Ranker, slot: int, concept: Concept) -> list[tuple[str, floa
 def _counts(ranker: Ranker, slot: int, concept: Concept) -> dict[str, float]:
     """How often a concept stands in each field of a document."""
     first = ranker.catalog.first_rows[slot]
-    last = first + ranker.catalog.slots[slot].rows
+    last = first + ranker.catalog.entry(slot).rows
     counts: dict[str, float] = {}
     for form, value in concept.forms:
         for name in ranker.fields(form):

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from sage.search.catalog import Catalog
 from sage.search.ranking import Ranking
-from sage.search.scoring import STRENGTH, Ranked, Verdict, standing
+from sage.search.scoring import STRENGTH, Ranked, Verdict, standing_of
 from sage.search.sections import ReadDocument
 
 CANDIDATES = 20
@@ -166,14 +166,14 @@ def fuse(
     for slot, near in known.items():
         share = word_shares.get(slot, 0.0)
         # What has no vector yet is neither raised nor lowered.
-        meaning = near_shares.get(slot, share) * standing(catalog.slots[slot])
+        meaning = near_shares.get(slot, share) * standing_of(catalog.entry(slot))
         similarity, section = (near.similarity, near.section) if near else (0.0, -1)
         is_alone = slot not in by_words and slot not in met
         parts[slot] = MeaningPart(similarity, weight, round(share, 4), is_alone, section)
         ranked = by_words.get(slot)
         one = _joined(ranked, near, verdict, bounds, possible) if near else by_words[slot]
         total = round((1 - weight) * share + weight * meaning, 6)
-        scored.append((-total, catalog.slots[slot].path, one))
+        scored.append((-total, catalog.entry(slot).path, one))
     scored.sort(key=lambda one: one[:2])
     best = _falling([one for _, _, one in scored])
     alone = sum(part.is_alone for part in parts.values())

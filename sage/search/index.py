@@ -3,18 +3,17 @@
 It decides what to add, delete and merge; it never reads a file of the knowledge base.
 """
 
-import json
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from operator import gt
-from typing import Any
+from typing import Any, NamedTuple
 
 from sage import __version__
 from sage.documents.boilerplate import FOOTER_LINES
-from sage.search.catalog import EMPTY, Catalog, from_json, to_json
+from sage.search.catalog import EMPTY, Catalog, from_parts, to_parts
 from sage.search.indexing import Described
 from sage.terms import analysis
 from sage.terms.analysis import stem_of
@@ -39,12 +38,15 @@ _IN_TIER = 6
 """So many segments of about one size are merged: an update stays cheap, a search too. Larger ones
 stay as they are: to merge them takes hundreds of megabytes."""
 _MIN_DEAD_ROWS = 256
-_TOGETHER = 500
-"""Values of a list that are written in one piece."""
+_OF_CATALOG = "catalog."
 
 
-Contents = tuple[dict[str, Any], list[SegmentData]]
-"""Everything held at one moment: the catalog and what belongs to it, and the segments."""
+class Contents(NamedTuple):
+    """Everything held at one moment."""
+
+    catalog: Catalog
+    footers: frozenset[str]
+    segments: list[SegmentData]
 
 
 @dataclass
@@ -68,7 +70,7 @@ class Index:
 
     def _merged(self, gone: Collection[str], sizes: Sequence[int]) -> int:
         """How many of the last segments to merge: all when most is dead."""
-        dead = self.catalog.dead_rows + sum(self.catalog.entries[path].rows for path in gone)
+        dead = self.catalog.dead_rows + len(self.catalog.rows_of(gone))
         alive = sum(sizes) - dead
         if dead > max(alive, _MIN_DEAD_ROWS):
             return len(sizes)
@@ -103,11 +105,9 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
         is_moved = made.get("root") != made_for["root"]
         raise UntrustedIndex(OTHER_ROOT if is_moved else OTHER_MAPPING)
     try:
-        kept = parts["catalog"]
-        data = json.loads(kept.read(0, kept.size).decode("utf-8", "surrogatepass"))
-        catalog = from_json(data["catalog"])
-        segments = [SegmentData(_parts_of(parts, number)) for number in range(data["segments"])]
-        footers = frozenset(map(str, data["footers"]))
+        said, footers = manifest["segments"], frozenset(map(str, manifest["footers"]))
+        catalog = from_parts(_whole(parts))
+        segments = [SegmentData(_parts_of(parts, number)) for number in range(said)]
         store = SegmentStore(stem_of, zip(segments, _deleted(catalog, segments), strict=True))
     except (LookupError, RecursionError, TypeError, ValueError) as error:
         raise UntrustedIndex(NOT_OURS) from error
@@ -116,12 +116,7 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
 
 def contents_of(index: Index) -> Contents:
     """Everything held at this moment, to be kept; later changes leave it alone."""
-    data = {
-        "catalog": to_json(index.catalog),
-        "segments": len(index.segments.data),
-        "footers": sorted(index.footers),
-    }
-    return data, index.segments.data
+    return Contents(index.catalog, index.footers, index.segments.data)
 
 
 def save(file: IndexFile, contents: Contents, made_for: Mapping[str, Any]) -> int:
@@ -130,11 +125,16 @@ def save(file: IndexFile, contents: Contents, made_for: Mapping[str, Any]) -> in
     Raises:
         UntrustedIndex: it cannot be written safely.
     """
-    data, segments = contents
-    parts: dict[str, Part] = {"catalog": MemoryPart(b"".join(json_pieces(data)))}
-    for number, segment in enumerate(segments):
+    kept = to_parts(contents.catalog)
+    parts: dict[str, Part] = {f"{_OF_CATALOG}{name}": MemoryPart(kept[name]) for name in kept}
+    for number, segment in enumerate(contents.segments):
         parts |= {f"{number}.{name}": segment.parts[name] for name in PARTS}
-    return file.write({"made": _made(made_for)}, parts)
+    manifest = {
+        "made": _made(made_for),
+        "segments": len(contents.segments),
+        "footers": sorted(contents.footers),
+    }
+    return file.write(manifest, parts)
 
 
 def reopened(
@@ -145,55 +145,24 @@ def reopened(
     Raises:
         UntrustedIndex: the file holds others by now.
     """
-    saved, segments = contents
     manifest, parts = file.read() or ({}, {})
-    kept = parts.get("catalog", MemoryPart(b""))
-    if manifest.get("made") != _made(made_for) or not _is_json_of(kept, saved):
+    if manifest.get("made") != _made(made_for) or _whole(parts) != to_parts(contents.catalog):
         return {}
     try:
-        return {id(one): one.kept_in(_parts_of(parts, at)) for at, one in enumerate(segments)}
+        return {
+            id(one): one.kept_in(_parts_of(parts, at)) for at, one in enumerate(contents.segments)
+        }
     except LookupError as error:
         raise UntrustedIndex(DAMAGED) from error
 
 
-def json_pieces(value: Any) -> Iterator[bytes]:
-    """A value as JSON, in pieces of bounded size.
-
-    In one text every letter takes four bytes as soon as one does: the catalog of 26,000 pages and
-    what it was joined from came to 300 MB, more than all else that a build holds.
-    """
-    if isinstance(value, Mapping):
-        for number, (name, inner) in enumerate(value.items()):
-            yield (b"," if number else b"{") + _as_json(name) + b":"
-            yield from json_pieces(inner)
-        yield b"}" if value else b"{}"
-    elif isinstance(value, list | tuple) and len(value) > _TOGETHER:
-        for start in range(0, len(value), _TOGETHER):
-            yield (b"," if start else b"[") + _as_json(value[start : start + _TOGETHER])[1:-1]
-        yield b"]"
-    elif isinstance(value, list) and value and isinstance(value[0], list | tuple):
-        for number, inner in enumerate(value):
-            yield b"," if number else b"["
-            yield from json_pieces(inner)
-        yield b"]"
-    else:
-        yield _as_json(value)
-
-
-def _is_json_of(kept: Part, value: Any) -> bool:
-    """Whether bytes are what a value looks like as JSON."""
-    at = 0
-    for piece in json_pieces(value):
-        end = at + len(piece)
-        if end > kept.size or kept.read(at, end) != piece:
-            return False
-        at = end
-    return at == kept.size
-
-
-def _as_json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+def _whole(parts: Mapping[str, Part]) -> dict[str, bytes]:
+    """The parts of the catalog."""
+    return {
+        name.removeprefix(_OF_CATALOG): part.read(0, part.size)
+        for name, part in parts.items()
+        if name.startswith(_OF_CATALOG)
+    }
 
 
 def _parts_of(parts: Mapping[str, Part], number: int) -> dict[str, Part]:
@@ -209,6 +178,8 @@ def _deleted(catalog: Catalog, segments: Sequence[SegmentData]) -> list[list[int
     owners = catalog.owners
     if len(owners) != sum(len(segment.lengths) for segment in segments):
         raise ValueError("the rows and the segments differ")
+    if not catalog.dead_rows:
+        return [[] for _ in segments]
     deleted: list[list[int]] = []
     first = 0
     for segment in segments:

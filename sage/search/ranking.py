@@ -31,7 +31,6 @@ from sage.search.scoring import (
     Ranked,
     least_distance,
     rarity,
-    standing,
 )
 from sage.search.sections import IndexedDocuments
 from sage.terms.postings import DOCUMENT_FIELDS, SECTION_FIELDS, Postings
@@ -203,14 +202,14 @@ class Ranker:
                 totals[slot] = totals.get(slot, 0.0) + weight * score
         if allowed is not None:
             totals = {slot: total for slot, total in totals.items() if allowed(slot)}
-        slots = self.catalog.slots
+        entry = self.catalog.entry
         candidates = self._candidates(totals, max(CANDIDATES, 2 * limit))
         scored = self.sections([slot for slot, _ in candidates], weighed)
         if not deadline.expired:
             self._add_nearness(scored, weighed)
             self._add_headings(scored, weighed, documents, [slot for slot, _ in candidates[:limit]])
         ranked = [self._ranked(slot, total, scored[slot]) for slot, total in candidates]
-        ranked.sort(key=lambda one: (-one.strength, slots[one.slot].path))
+        ranked.sort(key=lambda one: (-one.strength, entry(one.slot).path))
         return Ranking(ranked[:limit], len(totals), complete and not deadline.expired)
 
     def row_of(self, ranked: Ranked) -> int:
@@ -250,7 +249,7 @@ class Ranker:
             return
         for slot in slots:
             first = self.catalog.first_rows[slot] + 1
-            last = first + self.catalog.slots[slot].indexed_sections
+            last = first + self.catalog.entry(slot).indexed_sections
             for place in range(bisect_left(rows, first), len(rows)):
                 if rows[place] >= last:
                     break
@@ -259,7 +258,7 @@ class Ranker:
     def section_strengths(self, ranked: Ranked, concepts: Sequence[Concept]) -> dict[int, float]:
         """What each matching section of a ranked document is worth beside those of others."""
         weighed = [(self.matches(concept), concept.weight) for concept in concepts]
-        factor = standing(self.catalog.slots[ranked.slot])
+        factor = self.stats.standings[ranked.slot]
         first = self.catalog.first_rows[ranked.slot] + 1
         return {
             row - first: (ranked.document_part + self.stats.best_section * score) * factor
@@ -275,7 +274,7 @@ class Ranker:
                 best_row, best = row, score
             elif score > second or (score == second and row < second_row):
                 second_row, second = row, score
-        entry = self.catalog.slots[slot]
+        entry = self.catalog.entry(slot)
         first = self.catalog.first_rows[slot] + 1
         part = self.stats.best_section * best + SECOND_SECTION * second
         place = best_row - first if best_row >= 0 else 0
@@ -316,12 +315,12 @@ class Ranker:
         """Raise the best sections by how near neighbours in the query stand to each other."""
         if len(weighed) < 2:
             return
-        slots = self.catalog.slots
+        entry = self.catalog.entry
         rows = [(score, slot, row) for slot, held in scored.items() for row, score in held.items()]
         if len(rows) > NEAR_SECTIONS:
             least = sorted([score for score, _, _ in rows])[-NEAR_SECTIONS]
             rows = [one for one in rows if one[0] >= least]
-        rows.sort(key=lambda one: (one[0], slots[one[1]].path, -one[2]), reverse=True)
+        rows.sort(key=lambda one: (one[0], entry(one[1]).path, -one[2]), reverse=True)
         worth = [(matches, matches.rarity * weight) for matches, weight in weighed]
         for _, slot, row in rows[:NEAR_SECTIONS]:
             nearness = here = 0.0
@@ -337,13 +336,13 @@ class Ranker:
 
     def _candidates(self, totals: Mapping[int, float], most: int) -> list[tuple[int, float]]:
         """The documents with the highest totals, their standing considered."""
-        standings, slots = self.stats.standings, self.catalog.slots
+        standings, entry = self.stats.standings, self.catalog.entry
         scores = [(total * standings[slot], slot) for slot, total in totals.items()]
         if len(scores) > most:
             # Most are far behind: only the rest is worth comparing by path as well.
             least = sorted(score for score, _ in scores)[-most]
             scores = [pair for pair in scores if pair[0] >= least]
-        scores.sort(key=lambda pair: (pair[0], slots[pair[1]].path), reverse=True)
+        scores.sort(key=lambda pair: (pair[0], entry(pair[1]).path), reverse=True)
         return [(slot, totals[slot]) for _, slot in scores[:most]]
 
     def _gather(self, forms: Forms) -> Matches:
@@ -393,9 +392,8 @@ class Ranker:
             slot: total * most / (total + norms[slot] * UNIT) for slot, total in totals.items()
         }
         for slot, names in fields.items():
-            entry = self.catalog.slots[slot]
             score = sum(
-                stats.field_score(name, names[name] / UNIT, entry)
+                stats.field_score(name, names[name] / UNIT, slot)
                 for name in DOCUMENT_FIELDS
                 if name in names
             )

@@ -55,10 +55,10 @@ class CorpusStats:
     """Lengths and averages of one catalog: what every score is measured by."""
 
     def __init__(self, catalog: Catalog) -> None:
-        entries = catalog.slots
-        self.documents = max(len(entries), 1)
+        lengths = catalog.column("length")
+        self.documents = max(len(lengths), 1)
         self.sections = max(catalog.section_count, 1)
-        total = sum(entry.length for entry in entries) or 1
+        total = sum(lengths) or 1
         self.length = total / self.documents
         """The words of an average document."""
         self.pages = min(1.0, max(0.0, (self.length - SHORT) / (LONG - SHORT)))
@@ -67,9 +67,10 @@ class CorpusStats:
         section_b = SHORT_B + (SECTION_B - SHORT_B) * self.pages
         ratio = DOCUMENT_K1 * document_b * self.documents / total
         least = DOCUMENT_K1 * (1 - document_b)
-        self.document_norms = array("d", (least + ratio * entry.length for entry in entries))
+        self.document_norms = array("d", (least + ratio * length for length in lengths))
         """How much a document must hold of a term to count as an average one."""
-        self.standings = array("d", map(standing, entries))
+        columns = map(catalog.column, ("path", "is_index", "status"))
+        self.standings = array("d", map(standing, *columns))
         divided = (self.sections / self.documents - 1) / (MANY_SECTIONS - 1)
         divided = min(1.0, max(0.0, divided))
         self.best_section = ONLY_SECTION + (BEST_SECTION - ONLY_SECTION) * divided
@@ -77,20 +78,20 @@ class CorpusStats:
         self.section_least = self.section_k1 * (1 - section_b)
         self.section_ratio = self.section_k1 * section_b * self.sections / total
         """The same for a section: the least, and what each word of it adds."""
-        titles = sum(entry.title_length for entry in entries) or 1
-        self.title_ratio = self.documents / titles
-        paths = sum(entry.path_length for entry in entries) or 1
-        self.path_ratio = self.documents / paths
+        self._titles = list(catalog.column("title_length"))
+        self._paths = list(catalog.column("path_length"))
+        self.title_ratio = self.documents / (sum(self._titles) or 1)
+        self.path_ratio = self.documents / (sum(self._paths) or 1)
 
-    def field_score(self, name: str, count: float, entry: DocumentEntry) -> float:
+    def field_score(self, name: str, count: float, slot: int) -> float:
         """What a term in a field of the document itself is worth."""
         if name == "title":
-            norm = TITLE_K1 * entry.title_length * self.title_ratio
+            norm: float = TITLE_K1 * self._titles[slot] * self.title_ratio
             score = count * (TITLE_K1 + 1) / (count + norm)
         else:
             norm = FIELD_K1
             if name == "path":
-                norm *= 0.25 + 0.75 * entry.path_length * self.path_ratio
+                norm *= 0.25 + 0.75 * self._paths[slot] * self.path_ratio
             score = count * (FIELD_K1 + 1) / (count + norm)
         return DOCUMENT_BOOSTS[name] * score
 
@@ -100,14 +101,19 @@ def rarity(holding: int, all_: int) -> float:
     return math.log(1 + (all_ - holding + 0.5) / (holding + 0.5))
 
 
-def standing(entry: DocumentEntry) -> float:
+def standing(path: str, is_index: int, status: str) -> float:
     """Pages that only lead to others, or are not current, stand behind those that answer.
 
     `_index.md` is how site generators name the page of a folder: some lead, some answer.
     """
-    is_folder = entry.path.rpartition("/")[2].startswith("_")
-    leads = (FOLDER_PAGE if is_folder else INDEX_PAGE) if entry.is_index else 1.0
-    return leads * STATUS.get(entry.status, 1.0)
+    is_folder = path.rpartition("/")[2].startswith("_")
+    leads = (FOLDER_PAGE if is_folder else INDEX_PAGE) if is_index else 1.0
+    return leads * STATUS.get(status, 1.0)
+
+
+def standing_of(entry: DocumentEntry) -> float:
+    """The same of one page."""
+    return standing(entry.path, entry.is_index, entry.status)
 
 
 def shown_score(strength: float, possible: float) -> float:

@@ -192,11 +192,11 @@ class Searcher:
             for place, strength in self._section_strengths(asked, ranked, fused).items()
         ]
         self.documents.fetch(slot for _, slot, _ in strengths)
-        slots = self.catalog.slots
-        strengths.sort(key=lambda one: (-one[0], slots[one[1]].path, one[2]))
+        entry = self.catalog.entry
+        strengths.sort(key=lambda one: (-one[0], entry(one[1]).path, one[2]))
         sections = [
             RankedSection(
-                slots[slot].path,
+                entry(slot).path,
                 self.documents.document(slot).sections[place].ordinal,
                 shown_score(strength, asked.possible),
                 self._held(asked, slot, place, fused),
@@ -344,15 +344,15 @@ class Searcher:
         )
 
     def _unchanged(self, allowed: Allows | None, current: Mapping[str, Stamp]) -> Allows:
-        slots = self.catalog.slots
+        entry = self.catalog.entry
         return lambda slot: (
-            current.get(slots[slot].path) == slots[slot].stamp
+            current.get(entry(slot).path) == entry(slot).stamp
             and (allowed is None or allowed(slot))
         )
 
     def _note(self, text: str, asked: InterpretedQuery, fused: Fused) -> str:
         notes = list(asked.notes)
-        if not self.ranker.catalog.slots:
+        if not self.catalog.first_rows:
             notes.append(NO_DOCUMENTS)
         if not asked.concepts and not asked.missing:
             notes.append(NO_WORDS)

@@ -318,12 +318,12 @@ class IndexedDocuments:
             KeyError: it was not.
         """
         slot = self._catalog.places[path]
-        return page_of(self._catalog.slots[slot], self.document(slot))
+        return page_of(self._catalog.entry(slot), self.document(slot))
 
     def read(self, slot: int) -> StoredDocument:
         """The same, read from the index each time: for those who go through all documents."""
         stored = unpack_record(self._reader.record(self._catalog.first_rows[slot]))
-        if len(stored.sections) != self._catalog.slots[slot].indexed_sections:
+        if len(stored.sections) != self._catalog.entry(slot).indexed_sections:
             raise UntrustedIndex(DAMAGED)
         return stored
 
@@ -372,8 +372,8 @@ class FoundSections:
         stored = self._documents.document(slot)
         section = stored.sections[place] if place >= 0 else None
         successor = self._catalog.successors.get(slot)
-        replaced_by = self._catalog.slots[successor].topic if successor is not None else ""
-        entry = self._catalog.slots[slot]
+        replaced_by = self._catalog.entry(successor).topic if successor is not None else ""
+        entry = self._catalog.entry(slot)
         return FoundSection(entry, section, score, stored.summary, replaced_by, highlights)
 
     def _in_force(self, ranked: Sequence[Ranked]) -> list[Ranked]:

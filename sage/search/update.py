@@ -111,9 +111,10 @@ class IndexUpdate:
 
     def _changed_by(self, moved: frozenset[str]) -> Iterator[str]:
         """The documents that were described with other footers than are known now."""
-        for path, entry in self._index.catalog.entries.items():
+        catalog = self._index.catalog
+        for path, lines in zip(catalog.column("path"), catalog.column("last_lines"), strict=True):
             known = path in self._files and path not in self.gone
-            if moved and known and not moved.isdisjoint(entry.last_lines):
+            if moved and known and not moved.isdisjoint(lines):
                 yield path
 
     def described(self, analyzer: Analyzer, count_tokens: CountTokens) -> list[Described]:
@@ -159,9 +160,9 @@ class IndexUpdate:
 
     def _is_known(self, path: str) -> bool:
         stamp = self._files[path].stamp
-        entry = self._index.catalog.entries.get(path)
-        if entry is not None:
-            return entry.stamp == stamp
+        known = self._index.catalog.stamp(path)
+        if known is not None:
+            return known == stamp
         return self._nothing.get(path) == stamp
 
     def _load_all(self, paths: Sequence[str]) -> None:
@@ -190,9 +191,10 @@ class IndexUpdate:
             self.failed.add(source.path)
 
     def _endings(self) -> Iterator[tuple[str, ...]]:
-        for path, entry in self._index.catalog.entries.items():
+        catalog = self._index.catalog
+        for path, lines in zip(catalog.column("path"), catalog.column("last_lines"), strict=True):
             if path not in self.gone:
-                yield entry.last_lines
+                yield lines
         for document, _ in self.documents.values():
             yield ending_keys(document.body)
 

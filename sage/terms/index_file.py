@@ -127,10 +127,21 @@ class OpenFile:
         return data
 
 
+class WholeFile:
+    """A file that was read at once."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Bytes at a place."""
+        return self._data[offset : offset + size]
+
+
 class CheckedFile:
     """The blocks of a sealed file, each compared with what it must be before it is read first."""
 
-    def __init__(self, file: OpenFile, start: int, size: int, digests: bytes) -> None:
+    def __init__(self, file: OpenFile | WholeFile, start: int, size: int, digests: bytes) -> None:
         """Args:
         start: where the blocks begin.
         digests: those of all blocks, in order.
@@ -282,8 +293,11 @@ def _pieces(parts: Iterable[Part]) -> Iterator[bytes]:
 
 def _unsealed(file: OpenFile, size: int) -> tuple[dict[str, Any], dict[str, Part]]:
     """What was sealed, and its parts: whatever is read of them is what was written."""
+    # Windows can neither read at a place nor replace a file that is open.
+    is_small = size <= IN_MEMORY or os.name != "posix"
+    source = WholeFile(file.read(0, size)) if is_small else file
     first = len(_MAGIC) + 2 * _LENGTH
-    prefix = file.read(0, min(size, first))
+    prefix = source.read(0, min(size, first))
     magic = prefix[: len(_MAGIC)]
     if magic != _MAGIC and magic.startswith(_NAME):
         raise UntrustedIndex(OTHER_VERSION)
@@ -295,15 +309,12 @@ def _unsealed(file: OpenFile, size: int) -> tuple[dict[str, Any], dict[str, Part
     start = first + head
     if head > _MAX_HEAD or start + body + table + _DIGEST != size:
         raise UntrustedIndex(DAMAGED)
-    said = file.read(first, head)
-    digests = file.read(start + body, table)
-    if _seal(prefix + said, digests) != file.read(size - _DIGEST, _DIGEST):
+    said = source.read(first, head)
+    digests = source.read(start + body, table)
+    if _seal(prefix + said, digests) != source.read(size - _DIGEST, _DIGEST):
         raise UntrustedIndex(DAMAGED)
-    blocks = CheckedFile(file, start, body, digests)
-    whole: Part = FilePart(blocks, 0, body)
-    if size <= IN_MEMORY or os.name != "posix":
-        # Windows can neither read at a place nor replace a file that is open.
-        whole = MemoryPart(blocks.read(0, body))
+    blocks = CheckedFile(source, start, body, digests)
+    whole = MemoryPart(blocks.read(0, body)) if is_small else FilePart(blocks, 0, body)
     try:
         manifest = json.loads(said)
         return manifest, dict(_listed(manifest["parts"], whole))

@@ -9,14 +9,14 @@ import pytest
 
 from sage.deadline import Deadline, arrived, no_deadline
 from sage.documents.files import Rules, Walk
-from sage.documents.walk import SharedScan, earlier_walk
+from sage.documents.walk import NO_WALK, SharedScan
 from sage.errors import TimeoutExceeded
 from tests.conftest import Base
 
 
 def scan_result(complete: bool = True) -> Walk:
     rules = Rules(1, 1, lambda _: False)
-    return Walk(Path(), "core", rules, no_deadline(), earlier_walk(()), (), complete=complete)
+    return Walk(Path(), "core", rules, no_deadline(), NO_WALK, (), complete=complete)
 
 
 class Scanning:

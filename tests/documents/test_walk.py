@@ -13,9 +13,9 @@ from sage.deadline import Deadline, no_deadline
 from sage.documents import files
 from sage.documents import walk as walk_module
 from sage.documents.containment import read_file
-from sage.documents.files import Rules, SourceFile, Walk
+from sage.documents.files import EarlierWalk, Rules, SourceFile, Walk
 from sage.documents.ignore_patterns import ignore_rule
-from sage.documents.walk import earlier_walk, walk_layer
+from sage.documents.walk import walk_layer
 from sage.sanitize import shown_name
 from tests.conftest import Base, Clock
 
@@ -29,7 +29,7 @@ def walk(
     known: tuple[SourceFile, ...] = (),
 ) -> Walk:
     rules = Rules(max_file_bytes=1_000, max_files=max_files, ignores=ignore_rule(ignore))
-    return walk_layer(root, "core", rules, deadline or no_deadline(), earlier_walk(known))
+    return walk_layer(root, "core", rules, deadline or no_deadline(), EarlierWalk(known))
 
 
 def paths(found: Walk) -> list[str]:

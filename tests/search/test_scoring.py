@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from sage.search.scoring import DOCUMENT_BOOSTS, rarity, shown_score, standing
+from sage.search.scoring import DOCUMENT_BOOSTS, rarity, shown_score, standing_of
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -31,5 +31,5 @@ def test_the_page_of_a_folder_stands_between_a_page_and_a_readme(base: Base) -> 
     names = ("core/a/_index.md", "core/b/README.md", "core/c/page.md")
     base.write(dict.fromkeys(names, "# Retries\n\nHow calls are repeated.\n"))
     entries = IndexedBase(base).update().searcher.catalog.entries
-    folder, readme, page = (standing(entries[f".knowledge/{name}"]) for name in names)
+    folder, readme, page = (standing_of(entries[f".knowledge/{name}"]) for name in names)
     assert page > folder > readme
