@@ -70,7 +70,7 @@ _SAME_CLASS = re.compile(
     r"[\x00-\x1b\x20-\u024f\u0370-\u04ff\u2000-\u2182\u2190-\u27bf\u3000-\u30ff\u4e00-\u9fa5"
     r"\uac00-\ud7a3\uff01-\uff5e\U0001f300-\U0001f6ff\U0001f900-\U0001f9ff]*"
 )
-_BLANK_BEFORE_BLANK = re.compile(r"\s ")
+_BLANK_BEFORE_BLANK = re.compile(r" (?<=\s )")
 _MAX_REMEMBERED = 50_000
 _LONGEST_REMEMBERED = 40
 _LONG_WORD_PIECE = 400
@@ -160,7 +160,8 @@ class RememberingCounter(dict[str, int]):
     """The token counter's counts for whoever counts very many texts.
 
     Where a blank follows what is none a token begins, whatever stands before it: what stands
-    between two blanks, most of which comes again, is counted once. It holds these counts.
+    between two blanks, most of which comes again, is counted once. Where that reaches over the end
+    of a line its two sides are: the pair hardly comes again. It holds these counts.
     """
 
     def __init__(self, counter: TokenCounter) -> None:
@@ -177,6 +178,12 @@ class RememberingCounter(dict[str, int]):
         return (self[f"{first} "] if first else 0) + sum(map(self.__getitem__, others))
 
     def __missing__(self, part: str) -> int:
+        line_end = _PIECE_END.search(part)
+        if line_end:
+            above, below = part[: line_end.start()], part[line_end.start() :]
+            if part.endswith(" "):
+                return self[f"{above} "] + self[below]
+            return self[above] + self[f"{below} "]
         count = self._counter.count(part[:-1] if part.endswith(" ") else f" {part}")
         if len(self) >= _MAX_REMEMBERED:
             self.clear()
