@@ -19,7 +19,7 @@ from sage.cluster.words import WordCount
 from sage.documents.files import SourceFile
 from sage.documents.library import decoded, parsed
 from sage.search.indexing import describe
-from sage.terms.analysis import Analyzer
+from sage.terms.analysis import Analyzer, stem_of
 from sage.token_counter import RememberingCounter, TokenCounter
 
 _NEW_OBJECTS = 100_000
@@ -48,11 +48,13 @@ class PagesForCluster:
 class Describer:
     """Describes pages of one generation."""
 
-    def __init__(self, footers: frozenset[str], generation: int) -> None:
+    def __init__(
+        self, footers: frozenset[str], generation: int, counter: TokenCounter | None = None
+    ) -> None:
         self._footers = footers
         self._generation = generation
         self._analyzer = Analyzer()
-        self._counter = RememberingCounter(TokenCounter())
+        self._counter = RememberingCounter(counter or TokenCounter())
         self._words: dict[str, WordCount] = {}
 
     def describe(self, pages: Iterable[PageToPublish]) -> PagesForCluster:
@@ -68,10 +70,10 @@ class Describer:
             described = describe(
                 document, stamp, self._footers, self._analyzer, self._counter.count_slice
             )
-            made, on_page = to_document(described, decoded(data), hashed, self._generation)
-            lines.append(put_lines(page_id(document.path), made))
+            page = to_document(described, decoded(data), hashed, self._generation)
+            lines.append(put_lines(page_id(document.path), page.document, page.columns))
             sections += described[0].indexed_sections
-            words.setdefault(source.layer, []).append(on_page)
+            words.setdefault(source.layer, []).append(page.words)
         for layer, on_pages in words.items():
             self._words.setdefault(layer, WordCount()).add(on_pages)
         return PagesForCluster(lines, sections)
@@ -88,8 +90,11 @@ def work() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed is no answer
+    counter = TokenCounter()
+    counter.count(stem_of("ready"))  # both load tables: that takes as long as the first pages do
     try:
-        describer = Describer(*_given())
+        footers, generation = _given()
+        describer = Describer(footers, generation, counter)
         while True:
             pages = _given()
             made = describer.describe(pages) if pages else describer.words()

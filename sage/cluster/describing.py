@@ -11,7 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import IO, cast
 
@@ -23,36 +23,60 @@ MANY_BYTES = 2_000_000
 _MOST_PROCESSES = 8
 _TOGETHER_BYTES = 150_000
 """Texts that a process describes before it answers."""
+_ENDED = "a process that described pages ended; publish again"
 _WORK = "from sage.cluster.describer import work; work()"
 
 
-def described(
-    pages: Sequence[PageToPublish], footers: frozenset[str], generation: int
-) -> Iterator[PagesForCluster]:
-    """All pages as the cluster takes them, in their order, some at a time, then their words."""
-    count = min(_cores(), _MOST_PROCESSES)
-    if count < 2 or sum(len(page.data) for page in pages) < MANY_BYTES:
-        describer = Describer(footers, generation)
-        yield from map(describer.describe, _batches(pages))
-        yield describer.words()
-        return
-    with ExitStack() as stack:
-        idle: SimpleQueue[_Process] = SimpleQueue()
-        processes = [stack.enter_context(_process(footers, generation)) for _ in range(count)]
-        for process in processes:
-            idle.put(process)
-        threads = ThreadPoolExecutor(count, "sage-describing")
-        # Before the pipes are closed: nobody may be waiting at one.
-        stack.callback(threads.shutdown, cancel_futures=True)
-        waiting: deque[Future[PagesForCluster]] = deque()
-        for batch in _batches(pages):
-            waiting.append(threads.submit(_ask, idle, batch))
-            if len(waiting) > 2 * count:
+class Describing:
+    """Describes pages here or, where they are many, in processes that it starts and ends."""
+
+    def __init__(self) -> None:
+        self._processes: list[_Process] = []
+
+    def start(self, size: int) -> None:
+        """Let processes get ready for so many bytes of pages, if these are worth it.
+
+        They take half a second: whoever has to read the pages first starts them before.
+        """
+        count = min(_cores(), _MOST_PROCESSES)
+        if size >= MANY_BYTES and count > 1 and not self._processes:
+            for _ in range(count):
+                self._processes.append(_Process())
+
+    def described(
+        self, pages: Sequence[PageToPublish], footers: frozenset[str], generation: int
+    ) -> Iterator[PagesForCluster]:
+        """All pages as the cluster takes them, in their order, some at a time, then their words."""
+        self.start(sum(len(page.data) for page in pages))
+        if not self._processes:
+            describer = Describer(footers, generation)
+            yield from map(describer.describe, _batches(pages))
+            yield describer.words()
+            return
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            idle: SimpleQueue[_Process] = SimpleQueue()
+            for process in self._processes:
+                process.tell(footers, generation)
+                idle.put(process)
+            count = len(self._processes)
+            threads = ThreadPoolExecutor(count, "sage-describing")
+            # Before the pipes are closed: nobody may be waiting at one.
+            stack.callback(threads.shutdown, cancel_futures=True)
+            waiting: deque[Future[PagesForCluster]] = deque()
+            for batch in _batches(pages):
+                waiting.append(threads.submit(_ask, idle, batch))
+                if len(waiting) > 2 * count:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-        for process in processes:
-            yield process.ask([])
+            for process in self._processes:
+                yield process.ask([])
+
+    def close(self) -> None:
+        """End the processes, if any were started."""
+        while self._processes:
+            self._processes.pop().close()
 
 
 def _batches(pages: Sequence[PageToPublish]) -> Iterator[list[PageToPublish]]:
@@ -71,7 +95,7 @@ def _batches(pages: Sequence[PageToPublish]) -> Iterator[list[PageToPublish]]:
 class _Process:
     """Another process that describes pages."""
 
-    def __init__(self, footers: frozenset[str], generation: int) -> None:
+    def __init__(self) -> None:
         # Not by multiprocessing: it would import all that this process began with, every time.
         self._process = subprocess.Popen(  # noqa: S603 - this program and words of our own
             [sys.executable, "-P", "-c", _WORK],
@@ -81,8 +105,14 @@ class _Process:
         )
         self._given = cast("IO[bytes]", self._process.stdin)
         self._made = cast("IO[bytes]", self._process.stdout)
-        self._footers, self._generation = footers, generation
-        self._is_told = False
+
+    def tell(self, footers: frozenset[str], generation: int) -> None:
+        """Say what holds for all pages.
+
+        Raises:
+            SageError: it ended.
+        """
+        self._say((footers, generation))
 
     def ask(self, batch: list[PageToPublish]) -> PagesForCluster:
         """Some pages as the cluster takes them; for none the words of all.
@@ -90,15 +120,12 @@ class _Process:
         Raises:
             SageError: it ended.
         """
+        self._say(batch)
         try:
-            if not self._is_told:
-                self._say((self._footers, self._generation))
-                self._is_told = True
-            self._say(batch)
             made: PagesForCluster = pickle.load(self._made)  # noqa: S301 - from our own process
             return made
         except (EOFError, OSError, pickle.UnpicklingError) as error:
-            raise SageError("a process that described pages ended; publish again") from error
+            raise SageError(_ENDED) from error
 
     def close(self) -> None:
         """Let it end."""
@@ -108,8 +135,11 @@ class _Process:
         self._process.wait()
 
     def _say(self, words: object) -> None:
-        pickle.dump(words, self._given, pickle.HIGHEST_PROTOCOL)
-        self._given.flush()
+        try:
+            pickle.dump(words, self._given, pickle.HIGHEST_PROTOCOL)
+            self._given.flush()
+        except OSError as error:
+            raise SageError(_ENDED) from error
 
 
 def _ask(idle: "SimpleQueue[_Process]", batch: list[PageToPublish]) -> PagesForCluster:
@@ -118,16 +148,6 @@ def _ask(idle: "SimpleQueue[_Process]", batch: list[PageToPublish]) -> PagesForC
         return process.ask(batch)
     finally:
         idle.put(process)
-
-
-@contextmanager
-def _process(footers: frozenset[str], generation: int) -> Iterator[_Process]:
-    """A new process that describes pages."""
-    process = _Process(footers, generation)
-    try:
-        yield process
-    finally:
-        process.close()
 
 
 def _cores() -> int:

@@ -58,10 +58,26 @@ def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str], model
     return digest.hexdigest()
 
 
-def to_document(
-    described: Described, text: str, hashed: str, generation: int
-) -> tuple[dict[str, Any], "PageWords"]:
-    """The document of a page, and its words."""
+class PageWords(NamedTuple):
+    """The words of a page."""
+
+    forms: Iterable[str]
+    stems: Iterable[str]
+    """Those of all its forms; each once, as the forms."""
+    sections: Iterable[str]
+    """The stems of each section, one section after the other."""
+
+
+class PageDocument(NamedTuple):
+    """The document of a page: fields as they are, those that hold columns, and its words."""
+
+    document: dict[str, Any]
+    columns: dict[str, str]
+    words: PageWords
+
+
+def to_document(described: Described, text: str, hashed: str, generation: int) -> PageDocument:
+    """The document of a page."""
     entry, rows = described
     stems, sections = _stems(rows)
     lines = lines_of(rows)
@@ -85,9 +101,9 @@ def to_document(
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
         **{name: " ".join(found) for name, found in stems.items()},
-        **columns_of(lines),
     }
-    return document, PageWords(list(lines), set().union(*stems.values()), sections)
+    words = PageWords(list(lines), set().union(*stems.values()), sections)
+    return PageDocument(document, columns_of(lines), words)
 
 
 _TEXTS = tuple[str, ...]
@@ -276,16 +292,6 @@ def bytes_from_column(value: str) -> bytes:
     if "-" in value or "_" in value:
         value = value.replace("-", "+").replace("_", "/")
     return binascii.a2b_base64(f"{value}==")
-
-
-class PageWords(NamedTuple):
-    """The words of a page."""
-
-    forms: Iterable[str]
-    stems: Iterable[str]
-    """Those of all its forms; each once, as the forms."""
-    sections: Iterable[str]
-    """The stems of each section, one section after the other."""
 
 
 def words_on(places: Iterable[str]) -> PageWords:

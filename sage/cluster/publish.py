@@ -7,7 +7,7 @@ one holds exactly what it should; until then, and when anything fails, the old o
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from sage.cluster import generations
 from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection
 from sage.cluster.describer import PageToPublish
-from sage.cluster.describing import described
+from sage.cluster.describing import Describing
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import from_column, page_hash, words_on
@@ -99,6 +99,7 @@ class Publisher:
         self._progress = progress or (lambda _done, _total: None)
         self._lock = PublishLock(connection, options.source)
         self._vectors = VectorWriter(knowledge.settings)
+        self._describing = Describing()
 
     def publish(self) -> Published:
         """Bring the cluster to the files as they are now.
@@ -109,9 +110,23 @@ class Publisher:
             SageError: a page could not be read.
         """
         self._connection.check_version(_soon())
-        pages = {page.source.path: page for page in self._pages()}
+        try:
+            return self._published({page.source.path: page for page in self._pages()})
+        finally:
+            self._describing.close()
+
+    def prune(self) -> tuple[str, ...]:
+        """Remove what is no longer served, and publish nothing."""
+        self._connection.check_version(_soon())
+        self._lock.acquire(_soon())
+        try:
+            return self._pruned(None)
+        finally:
+            self._lock.release(_soon())
+
+    def _published(self, pages: Mapping[str, PageToPublish]) -> Published:
         if self._options.dry_run:
-            made = described(list(pages.values()), self._footers, 0)
+            made = self._describing.described(list(pages.values()), self._footers, 0)
             return self._plan(pages).told(sum(one.sections for one in made), moved=False)
         self._lock.acquire(_soon())
         try:
@@ -124,19 +139,13 @@ class Publisher:
         finally:
             self._lock.release(_soon())
 
-    def prune(self) -> tuple[str, ...]:
-        """Remove what is no longer served, and publish nothing."""
-        self._connection.check_version(_soon())
-        self._lock.acquire(_soon())
-        try:
-            return self._pruned(None)
-        finally:
-            self._lock.release(_soon())
-
     def _pages(self) -> Iterator[PageToPublish]:
         """Every page, named for its source, with the hash of all that is kept of it."""
         settings = self._knowledge.settings
         listings = self._knowledge.library.refresh(settings.layers, Deadline())
+        if not self._ours(generations.served(self._connection, _soon())):
+            # Everything will be written: processes get ready while the pages are read.
+            self._describing.start(sum(source.stamp.size for source in files_of(listings)))
         found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
         for source in files_of(listings):
             if source.source != OWN:
@@ -165,7 +174,7 @@ class Publisher:
         name = Name(base, self._options.source, digest.hexdigest())
         alias = generations.served(self._connection, _soon())
         mine = [one for one in alias if (parse_name(one) or name).source == name.source]
-        ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
+        ours = self._ours(mine)
         before: tuple[str, Meta] | None = None
         known: dict[str, tuple[str, str]] = {}
         if ours:
@@ -184,6 +193,12 @@ class Publisher:
             removed=[path for path in known if path not in pages],
             settings=settings,
         )
+
+    def _ours(self, served: Iterable[str]) -> list[str]:
+        """Those of some indexes that this version published of this source."""
+        names = ((one, parse_name(one)) for one in served)
+        wanted = self._options.source, MAPPING
+        return [one for one, name in names if name and (name.source, name.mapping) == wanted]
 
     def _known(self, index: str) -> dict[str, tuple[str, str]]:
         """The hash and the layer of every page that is served, by path."""
@@ -249,7 +264,7 @@ class Publisher:
                     bulk.put(f"gone-{page_id(path)}", gone)
         done = 0
         pages = [plan.pages[path] for path in paths]
-        for made in described(pages, self._footers, generation):
+        for made in self._describing.described(pages, self._footers, generation):
             for path, lines in zip(paths[done:], made.lines, strict=False):
                 self._lock.renew(_soon())
                 bulk.add(self._vectors.added_to(lines))

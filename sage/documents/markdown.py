@@ -11,14 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import (
-    StateBlock,
-    heading,
-    lheading,
-    paragraph,
-    reference,
-    table,
-)
+from markdown_it.rules_block import StateBlock, reference, table
 from markdown_it.token import Token
 
 from sage.documents.plain_text import FENCE, SETEXT, line_starts, shown_words, split_heading_id
@@ -32,11 +25,12 @@ _DEFINITION_LINES = 32
 # A line costs markdown-it up to 60 µs: a megabyte of list items would take it fifteen seconds.
 MAX_LINES = 7_000
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]([^\r\n]*))?")
-_CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#{1,50}\Z")
+_CLOSING_MARKS = re.compile(r"(?:^|(?<=[ \t]))#++\Z")
 _INTERRUPTS = re.compile(r" {0,3}(?:#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|<!--)")
 _KINDS = {
     "heading_open": "heading",
-    "paragraph_open": "paragraph",
+    "heading": "heading",
+    "paragraph": "paragraph",
     "fence": "fence",
     "code_block": "code",
     "bullet_list_open": "list",
@@ -95,10 +89,11 @@ def plain_text(source: str) -> str:
 
 @functools.cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("lheading")
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
     parser.block.ruler.at("reference", _reference)
+    parser.block.ruler.at("paragraph", _paragraph)
     parser.block.ruler.before("table", "plain", _plain)
     return parser
 
@@ -109,14 +104,68 @@ def _plain(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     letter = state.src[at : at + 1]
     if not (letter == "#" or letter.isalpha()) or state.is_code_block(start):
         return False
-    # Only with a line below it can it be the head of a table, or a heading by what is under it.
+    # Only with a line below it can it be the head of a table.
     is_alone = start + 1 >= end or state.isEmpty(start + 1)
     return (
         (not is_alone and _table(state, start, end, silent))
-        or (letter == "#" and heading(state, start, end, silent))
-        or (not is_alone and lheading(state, start, end, silent))
-        or paragraph(state, start, end, silent)
+        or (letter == "#" and _marked_heading(state, start, at))
+        or _paragraph(state, start, end, silent)
     )
+
+
+def _marked_heading(state: StateBlock, start: int, at: int) -> bool:
+    """A heading as one token: of the three that the library makes one says all that is wanted."""
+    marks = _ATX.fullmatch(state.src, at, state.eMarks[start])
+    if marks is None:
+        return False
+    state.line = start + 1
+    _push(state, "heading", start, _heading_source(marks), len(marks[1]))
+    return True
+
+
+def _paragraph(state: StateBlock, start: int, end: int, _silent: bool) -> bool:
+    """A paragraph, or the heading that a line below it makes of it, as one token.
+
+    The library goes through its lines once for either, and asks for all that may end it each time.
+    """
+    outer, state.parentType = state.parentType, "paragraph"
+    level, line = 0, start + 1
+    while line < end and not state.isEmpty(line):
+        if state.sCount[line] - state.blkIndent <= 3:  # what stands further in goes on with it
+            level = _underline_level(state, line)
+            # Above a quote's last lines stands less than nothing: the quote looked at them already.
+            if level or (state.sCount[line] >= 0 and _ends_paragraph(state, line, end)):
+                break
+        line += 1
+    source = state.getLines(start, line, state.blkIndent, False).strip()
+    state.line = line + 1 if level else line
+    _push(state, "heading" if level else "paragraph", start, source, level)
+    state.parentType = outer
+    return True
+
+
+def _underline_level(state: StateBlock, line: int) -> int:
+    """The level of the heading that a line makes of those above it; 0 where it makes none."""
+    at = state.bMarks[line] + state.tShift[line]
+    if state.src[at] not in "=-" or state.sCount[line] < state.blkIndent:
+        return 0
+    marks = state.src[at : state.eMarks[line]].rstrip(" \t")
+    if marks.strip(marks[0]):
+        return 0
+    return 1 if marks[0] == "=" else 2
+
+
+def _ends_paragraph(state: StateBlock, line: int, end: int) -> bool:
+    at = state.bMarks[line] + state.tShift[line]
+    if state.src[at].isalpha():  # as most do: nothing but the head of a table begins so
+        return _table(state, line, end, True)
+    rules = state.md.block.ruler.getRules("paragraph")
+    return any(rule(state, line, end, True) for rule in rules)
+
+
+def _push(state: StateBlock, kind: str, start: int, source: str, level: int) -> None:
+    token = state.push(kind, f"h{level}" if level else "p", 0)
+    token.map, token.content = [start, state.line], source
 
 
 def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -159,13 +208,17 @@ def _top_blocks(tokens: list[Token]) -> Iterator[Block]:
         kind = _KINDS[token.type]
         start, end = token.map
         if kind == "heading":
-            yield _heading(start, end, int(token.tag[1]), tokens[position + 1].content)
+            yield _heading(start, end, int(token.tag[1]), token.content)
         elif kind == "paragraph":
-            yield Block(kind, start, end, 0, tokens[position + 1].content)
+            yield Block(kind, start, end, 0, token.content)
         elif kind == "quote":
             yield Block(kind, start, end, 0, _first_paragraph(tokens, position))
         else:
             yield Block(kind, start, end)
+
+
+def _heading_source(marked: re.Match[str]) -> str:
+    return _CLOSING_MARKS.sub("", (marked[2] or "").strip())
 
 
 def _heading(start: int, end: int, level: int, source: str) -> Block:
@@ -186,8 +239,7 @@ def _scanned_blocks(text: str) -> Iterator[Block]:
         heading = _ATX.fullmatch(lines[at])
         fence = FENCE.fullmatch(lines[at])
         if heading:
-            source = _CLOSING_MARKS.sub("", (heading[2] or "").strip())
-            yield _heading(at, end, len(heading[1]), source)
+            yield _heading(at, end, len(heading[1]), _heading_source(heading))
         elif fence or lines[at].lstrip(" ").startswith("<!--"):
             yield Block("fence" if fence else "html", at, end)
         elif end - at == 2 and SETEXT.match(lines[at + 1]):
@@ -217,9 +269,9 @@ def _block_end(lines: list[str], at: int) -> int:
 
 
 def _first_paragraph(tokens: list[Token], position: int) -> str:
-    following = tokens[position + 1 : position + 3]
-    if len(following) == 2 and following[0].type == "paragraph_open":
-        return following[1].content
+    following = tokens[position + 1 : position + 2]
+    if following and following[0].type == "paragraph":
+        return following[0].content
     return ""
 
 

@@ -323,6 +323,8 @@ class Ranker:
         rows.sort(key=lambda one: (one[0], entry(one[1]).path, -one[2]), reverse=True)
         worth = [(matches, matches.rarity * weight) for matches, weight in weighed]
         for _, slot, row in rows[:NEAR_SECTIONS]:
+            if sum(matches.is_in(row) for matches, _ in worth) < 2:
+                continue  # most hold one word of the query, which is near to no other
             nearness = here = 0.0
             one: Sequence[int] = ()
             for matches, there in worth:

@@ -96,7 +96,8 @@ class Analyzer:
         self._runs: dict[str, _Terms] = {}
         """What else stands between two blanks."""
         self._tokens: dict[str, _Terms] = {}
-        self._says: dict[str, bool] = {}
+        self._says: dict[str, tuple[int, int]] = {}
+        """How many words stand between two blanks, those first that say something."""
 
     def words(self, text: str) -> list[Word]:
         """The words of a query, in order."""
@@ -104,8 +105,11 @@ class Analyzer:
 
     def content_length(self, text: str) -> int:
         """How many words of a text say something; all of them when none does."""
-        found = tokens(text)
-        return sum(map(self._is_content, found)) or len(found)
+        said = words = 0
+        for run in folded(text).split():
+            known = self._says.get(run) or self._content(run)
+            said, words = said + known[0], words + known[1]
+        return said or words
 
     def places(self, text: str) -> tuple[dict[str, list[int]], int]:
         """The terms of a text, each with its positions, and the position after the last."""
@@ -163,14 +167,13 @@ class Analyzer:
         else:
             self._runs[run] = terms, length
 
-    def _is_content(self, token: str) -> bool:
-        known = self._says.get(token)
-        if known is None:
-            known = word_of(token).form not in STOP_WORDS
-            if len(self._says) >= _MEMORY:
-                self._says.clear()
-            if len(token) <= MAX_TERM:
-                self._says[token] = known
+    def _content(self, run: str) -> tuple[int, int]:
+        found = _TOKEN.findall(run)
+        known = sum(word_of(token).form not in STOP_WORDS for token in found), len(found)
+        if len(self._says) >= _MEMORY:
+            self._says.clear()
+        if len(run) <= MAX_TERM:
+            self._says[run] = known
         return known
 
 
