@@ -91,7 +91,10 @@ def publish(
         publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))
         if prune:
             gone = publisher.prune()
-            print_json({"pruned": list(gone)}) if as_json else _tell_pruned(gone)
+            if as_json:
+                print_json({"would_prune" if dry_run else "pruned": list(gone)})
+            else:
+                _tell_pruned(gone, "would remove" if dry_run else "removed")
             return
         done = publisher.publish()
     if as_json:
@@ -114,7 +117,6 @@ def _tell(done: "Published", dry_run: bool) -> None:
         _tell_pruned(done.pruned)
 
 
-def _tell_pruned(gone: tuple[str, ...]) -> None:
-    typer.echo(
-        f"removed {counted(len(gone), 'old generation')}{': ' if gone else ''}{', '.join(gone)}"
-    )
+def _tell_pruned(gone: tuple[str, ...], verb: str = "removed") -> None:
+    named = f"{': ' if gone else ''}{', '.join(gone)}"
+    typer.echo(f"{verb} {counted(len(gone), 'old generation')}{named}")

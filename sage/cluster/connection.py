@@ -25,6 +25,8 @@ logger = logging.getLogger("sage.cluster")
 
 MAJORS = (2, 3)
 """The versions of OpenSearch whose plain interface is used; see docs/scaling.md."""
+STEP_SECONDS = 120.0
+"""For one step of a publish."""
 LONGEST_SECONDS = 30.0
 """For a request whose caller sets no limit."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -64,6 +66,11 @@ class ClusterOptions:
     def shown(self) -> str:
         """The addresses, for messages."""
         return ", ".join(self.urls)
+
+
+def soon() -> Deadline:
+    """The deadline of one step of a publish that begins now."""
+    return Deadline(STEP_SECONDS * 1000)
 
 
 def cluster_options(

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sage.cluster.connection import Conflict, Connection
+from sage.cluster.connection import Conflict, Connection, NotThere
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 
@@ -57,6 +57,14 @@ class PublishLock:
                 raise self._taken() from None
             self._seen = (held["_seq_no"], held["_primary_term"])
             self._rewrite(deadline, self._taken())
+
+    def is_taken(self, deadline: Deadline) -> bool:
+        """Whether somebody holds it now."""
+        try:
+            held = self._connection.get(self._path, deadline)
+        except NotThere:
+            return False
+        return bool(held["_source"]["until"] > self._now())
 
     def renew(self, deadline: Deadline, *, now: bool = False) -> None:
         """Keep it, if that is due or must be certain.
