@@ -59,7 +59,14 @@ def publish(
     ca_file: CaFile = None,
     shards: Annotated[
         int,
-        typer.Option("--shards", metavar="NUMBER", min=1, max=64, help="Shards of a new index."),
+        typer.Option(
+            "--shards",
+            metavar="NUMBER",
+            min=1,
+            max=64,
+            help="Shards of an index that is written from the first page on; "
+            "a copy, into which only changes are written, has those of its original.",
+        ),
     ] = 1,
     grace: Annotated[
         float,
@@ -76,6 +83,12 @@ def publish(
     prune: Annotated[
         bool, typer.Option("--prune", help="Only remove what is no longer served.")
     ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", help="Publish no pages at all in place of those that are served."
+        ),
+    ] = False,
     as_json: Json = False,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -85,7 +98,7 @@ def publish(
     from sage.cluster.publish import Publisher, PublishOptions
     from sage.cluster.schema import checked_source
 
-    options = PublishOptions(checked_source(source), dry_run, grace, shards)
+    options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty)
     cluster = cluster_at(url, base, credentials, ca_file)
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
         publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))

@@ -46,6 +46,17 @@ class Busy(Unavailable):
     """The cluster could be reached, and has no time or room for the request now."""
 
 
+class DiskFull(Unavailable):
+    """The cluster has closed indexes to all writes, as it does when a disk is full."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(
+            f"the cluster takes no writes, its disk is full: {said}; what is served is served "
+            "still; free room on its disks or add some, remove the block if it stays, "
+            "then publish again"
+        )
+
+
 class Conflict(SageError):
     """Somebody else changed it first, or it exists already."""
 
@@ -216,7 +227,7 @@ class Connection:
                 if not again and not isinstance(error, ConnectionRefusedError):
                     break
             else:
-                if status not in _BUSY:
+                if status not in _BUSY or _is_full(answer):
                     self._first = (self._first + attempt) % len(self.options.urls)
                     return _checked(status, answer, url)
                 is_busy = True
@@ -340,8 +351,11 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
-    if status < 300 and isinstance(answer, dict):
-        return answer
+    has_waited = status == 408 and isinstance(answer, dict) and "timed_out" in answer
+    if (status < 300 or has_waited) and isinstance(answer, dict):
+        return answer  # that what it waited for did not come is an answer
+    if _is_full(answer):
+        raise DiskFull(_said(answer))
     if status == 404:
         raise NotThere(f"not there: {_said(answer)}")
     if status == 409 or "already_exists" in _said(answer):
@@ -353,8 +367,7 @@ def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
         )
     if status == 403:
         raise Unavailable(
-            f"the cluster takes no writes: {_said(answer)}; "
-            "free its disk and remove the block, then publish again"
+            f"the cluster takes no writes: {_said(answer)}; remove the block, then publish again"
         )
     raise Unavailable(f"{url} says {status}: {_said(answer)}")
 
@@ -367,6 +380,15 @@ def _said(answer: Any) -> str:
     else:
         words = str(error)
     return words[:300]
+
+
+def _is_full(answer: Any) -> bool:
+    return is_disk_full(_said(answer))
+
+
+def is_disk_full(said: str) -> bool:
+    """Whether that is what a cluster says whose disk is full, with one status or another."""
+    return "cluster_block_exception" in said and "read-only" in said and "delete" in said
 
 
 def _is_red(answer: Any) -> bool:

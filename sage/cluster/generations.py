@@ -13,6 +13,8 @@ from sage.errors import Unavailable
 
 logger = logging.getLogger("sage.cluster")
 
+STARTING_SECONDS = 20
+
 
 @dataclass(frozen=True, slots=True)
 class Meta:
@@ -56,10 +58,28 @@ def meta_from(name: str, mapping: Mapping[str, Any]) -> Meta:
         # Another version may say more.
         return Meta(**{key: value for key, value in said.items() if key in _KNOWN})
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Unavailable(
-            f"the index {name} has the name of a generation and was not written by SAGE; "
-            "remove it, or take it out of the alias, if nobody needs it"
-        ) from error
+        raise Unavailable(not_ours(name)) from error
+
+
+def not_ours(name: str) -> str:
+    """What to do about an index in a place of ours."""
+    return (
+        f"the index {name} was not written by SAGE and stands where a generation would; "
+        "remove it, or take it out of the alias, if nobody needs it"
+    )
+
+
+def is_red(connection: Connection, name: str, deadline: Deadline) -> bool:
+    """Whether a part of an index is gone; a cluster that has just started gets a moment."""
+    wait = f"wait_for_status=yellow&timeout={STARTING_SECONDS}s"
+    return bool(connection.get(f"/_cluster/health/{name}?{wait}", deadline)["status"] == "red")
+
+
+def is_whole(connection: Connection, name: str, deadline: Deadline) -> bool:
+    """Whether a node holds every part of an index and can write into it."""
+    answer = connection.get(f"/_cluster/health/{name}?level=indices", deadline)
+    held = answer["indices"].get(name, {"number_of_shards": 1, "active_primary_shards": 0})
+    return bool(held["active_primary_shards"] == held["number_of_shards"])
 
 
 def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from sage.cluster.connection import Conflict, Connection, NotThere
+from sage.cluster.generations import is_red
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 
@@ -49,6 +50,11 @@ class PublishLock:
         }
         with contextlib.suppress(Conflict):  # it is there already
             self._connection.request("PUT", f"/{self._index}", body, deadline)
+        if is_red(self._connection, self._index, deadline):
+            raise Unavailable(
+                f"the index {self._index}, which holds nothing but the lock of those who publish, "
+                "is red; remove it, then publish again"
+            )
         try:
             self._write("op_type=create", deadline)
         except Conflict:

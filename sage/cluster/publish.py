@@ -7,10 +7,10 @@ one holds exactly what it should; until then, and when anything fails, the old o
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from sage.cluster import generations
+from sage.cluster import generations, new_index
 from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection, soon
 from sage.cluster.describing import described
@@ -35,7 +35,7 @@ from sage.cluster.schema import (
 )
 from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
-from sage.errors import TimeoutExceeded, Unavailable
+from sage.errors import ConfigError, TimeoutExceeded, Unavailable, counted
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
 
@@ -74,6 +74,8 @@ class PublishOptions:
     dry_run: bool = False
     grace_seconds: float = GRACE_SECONDS
     shards: int = 1
+    allow_empty: bool = False
+    """Whether what is served may be replaced by no pages at all."""
 
 
 class Publisher:
@@ -99,6 +101,7 @@ class Publisher:
         Raises:
             Unavailable: the cluster cannot be reached, takes no writes, or holds something else
                 than was written; what was served is served still.
+            ConfigError: nothing would be published over something.
             SageError: a page could not be read.
         """
         self._connection.check_version(soon())
@@ -109,7 +112,7 @@ class Publisher:
         self._lock.acquire(soon())
         try:
             plan = self._plan(pages)
-            if plan.before is not None and not plan.is_needed:
+            if not plan.is_needed and plan.before is not None:
                 done = plan.told(plan.before[1].sections, moved=False)
             else:
                 done = plan.told(self._write(plan), moved=True)
@@ -141,28 +144,66 @@ class Publisher:
     def _plan(self, pages: RepositoryPages) -> "PublishPlan":
         base = self._connection.options.base
         name = Name(base, self._options.source, pages.content)
-        alias = generations.served(self._connection, soon())
-        mine = [one for one in alias if (parse_name(one) or name).source == name.source]
+        held = generations.all_of(self._connection, name.source, soon())
+        mine = self._served(held)
+        if not pages.by_path and not self._options.allow_empty:
+            self._refuse_nothing([held[one] for one in mine])
         ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
         before: tuple[str, Meta] | None = None
         known: dict[str, tuple[str, str]] = {}
-        if ours:
-            before = next(generations.metas(self._connection, ours[:1], soon()))
+        if ours and self._can_be_read(ours[0]):
+            before = ours[0], held[ours[0]]
             known = self._known(ours[0])
         changed = [
             path
             for path, page in pages.by_path.items()
             if known.get(path, ("", ""))[0] != page.hashed
         ]
-        return PublishPlan(
+        plan = PublishPlan(
             name=name,
             pages=pages,
+            held=held,
             served=tuple(mine),
             before=before,
             known=known,
             changed=changed,
             removed=[path for path in known if path not in pages.by_path],
         )
+        if plan.is_needed and str(name) in mine:  # what is served there cannot be read
+            return replace(plan, name=name._replace(content=uuid.uuid4().hex[:16]))
+        return plan
+
+    def _served(self, held: Mapping[str, Meta]) -> list[str]:
+        """The indexes of this source that the alias knows."""
+        mine: list[str] = []
+        for index in generations.served(self._connection, soon()):
+            parts = parse_name(index)
+            if index in held:
+                mine.append(index)
+            elif parts is None or parts.source == self._options.source:
+                raise Unavailable(generations.not_ours(index))
+        return mine
+
+    def _refuse_nothing(self, served: Iterable[Meta]) -> None:
+        """Take no empty folder for the wish to serve nothing: a sparse checkout has one too.
+
+        Raises:
+            ConfigError: pages are served.
+        """
+        documents = sum(meta.documents for meta in served)
+        if documents:
+            root = self._knowledge.settings.root
+            raise ConfigError(
+                f"{root} holds no pages, and {counted(documents, 'page')} of "
+                f"{self._options.source} would no longer be served; look whether the checkout is "
+                "complete and --root is right, or take them all away with --allow-empty"
+            )
+
+    def _can_be_read(self, index: str) -> bool:
+        if not generations.is_red(self._connection, index, soon()):
+            return True
+        logger.warning("%s, which is served, is red and cannot be read: all is written anew", index)
+        return False
 
     def _known(self, index: str) -> dict[str, tuple[str, str]]:
         """The hash and the layer of every page that is served, by path."""
@@ -176,13 +217,15 @@ class Publisher:
     def _write(self, plan: "PublishPlan") -> int:
         """Write a generation and have it served; its sections."""
         ask, name = self._connection, str(plan.name)
-        waiting = generations.all_of(ask, self._options.source, soon()).get(name)
-        if waiting is not None and waiting.published and waiting.content == plan.pages.content:
-            # Replicas may know newer ones of its line: what they load begins with it again.
-            waiting = replace(waiting, line=uuid.uuid4().hex)
-        elif waiting is not None:
-            generations.delete(ask, name, soon())  # left by a publish that was killed
-            waiting = None
+        waiting = plan.held.get(name)
+        if waiting is not None:
+            is_finished = waiting.published and waiting.content == plan.pages.content
+            if is_finished and not generations.is_red(ask, name, soon()):
+                # Replicas may know newer ones of its line: what they load begins with it again.
+                waiting = replace(waiting, line=uuid.uuid4().hex)
+            else:
+                generations.delete(ask, name, soon())  # left by a publish that was killed
+                waiting = None
         if waiting is None:
             meta = self._begun(plan)
             with bulk_into(ask, name) as bulk:
@@ -206,14 +249,10 @@ class Publisher:
         if plan.copies and plan.before is not None:
             index, before = plan.before
             meta = replace(meta, line=before.line, generation=before.generation + 1)
-            settings = {"index.blocks.write": None, "index.refresh_interval": "-1"}
-            body = {"settings": settings}
-            ask.request("POST", f"/{index}/_clone/{name}", body, soon(), again=False)
-            ask.get(f"/_cluster/health/{name}?wait_for_status=yellow&timeout=60s", soon())
+            new_index.copy(ask, index, name)
             generations.write_meta(ask, name, meta, soon())
         else:
-            body = index_body(meta.to_json(), self._options.shards)
-            ask.request("PUT", f"/{name}", body, soon(), again=False)
+            new_index.create(ask, name, index_body(meta.to_json(), self._options.shards))
         return meta
 
     def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:
@@ -237,13 +276,13 @@ class Publisher:
                 bulk.add(self._vectors.added_to(lines))
                 if plan.copies:
                     bulk.delete(f"gone-{page_id(path)}")
-            for layer, counted in made.words.items():
-                words.setdefault(layer, WordCount()).join(counted)
+            for layer, joined in made.words.items():
+                words.setdefault(layer, WordCount()).join(joined)
             sections += made.sections
             done += len(made.lines)
             self._progress(done, len(paths))
-        for layer, counted in words.items():
-            for number, chunk in counted.chunks().items():
+        for layer, held in words.items():
+            for number, chunk in held.chunks().items():
                 body = {"kind": WORDS, "layer": layer, "chunk": number, "words": chunk}
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
@@ -313,9 +352,12 @@ class PublishPlan:
 
     name: Name
     pages: RepositoryPages
+    held: Mapping[str, Meta]
+    """Every generation of this source that lies in the cluster."""
     served: tuple[str, ...]
-    """The indexes of this source that the alias knows."""
+    """Those that the alias knows."""
     before: tuple[str, Meta] | None
+    """What is served, where it can be read."""
     known: Mapping[str, tuple[str, str]]
     changed: list[str]
     """New and changed paths."""
@@ -323,7 +365,10 @@ class PublishPlan:
 
     @property
     def is_needed(self) -> bool:
-        return self.served != (str(self.name),)
+        if self.before is None:
+            return True
+        index, meta = self.before
+        return self.served != (index,) or self.pages.content != meta.content
 
     @property
     def copies(self) -> bool:
@@ -333,9 +378,10 @@ class PublishPlan:
 
     def told(self, sections: int, *, moved: bool) -> Published:
         added = sum(path not in self.known for path in self.changed)
+        served = "" if self.is_needed or self.before is None else self.before[0]
         return Published(
             source=self.name.source,
-            index=str(self.name),
+            index=served or str(self.name),
             documents=len(self.pages.by_path),
             sections=sections,
             added=added,

@@ -1,13 +1,25 @@
 """What a publish refuses, leaves and says when something is not as it should be."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 
 from sage.cluster import generations
 from sage.cluster.conformance import PAGES
+from sage.cluster.connection import PatientConnection
 from sage.cluster.lock import PublishLock
 from sage.deadline import Deadline
+from sage.errors import ConfigError, Unavailable
 from sage.values import OWN
 from tests.cluster.conftest import Team
+from tests.cluster.nodes import Node
+from tests.commands import Run, run
+from tests.processes import PATIENCE_SECONDS
+
+__all__ = ["run"]
 
 
 class Died(BaseException):
@@ -53,3 +65,149 @@ def test_a_replica_that_missed_a_revert_has_no_page_of_what_was_reverted(team: T
         pass
     assert not replica.search("marmalade")["results"]
     assert "Treacle" in replica.get("all", "core/later-0")["content"]
+
+
+def test_an_empty_checkout_replaces_nothing_unless_that_is_asked_for(team: Team) -> None:
+    first = team.publish(PAGES)
+    for path in PAGES:
+        team.base.path(path).unlink()
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match=r"holds no pages.*--allow-empty"):
+            team.publish(dry_run=dry_run)
+    assert team.served == team.indexes == [first.index]
+    done = team.publish(allow_empty=True)
+    assert (done.moved, done.removed, done.documents) == (True, len(PAGES), 0)
+    assert not team.publish().moved  # there is nothing left to lose
+
+
+def test_the_command_says_what_an_empty_checkout_would_take_away(run: Run, team: Team) -> None:
+    at = ("--url", team.options.urls[0], "--base", team.options.base)
+    assert run("publish", *at)[0] == 0
+    for path in team.base.path("").rglob("*.md"):
+        path.unlink()
+    code, out, err = run("publish", *at)
+    assert (code, out) == (4, "")
+    assert "2 pages of own would no longer be served" in err
+    assert "2 removed" in run("publish", *at, "--allow-empty")[1]
+
+
+@contextmanager
+def set_for(node: Node, index: str, **settings: object) -> Iterator[None]:
+    """Something is set for an index for a while."""
+    dotted = {name.replace("__", "."): value for name, value in settings.items()}
+    node.ask("PUT", f"/{index}/_settings", dotted)
+    try:
+        yield
+    finally:
+        node.ask("PUT", f"/{index}/_settings", dict.fromkeys(dotted))
+
+
+@pytest.mark.parametrize("what", ["{base}-v*", "{base}-publishing", "{base}*"])
+def test_a_full_disk_is_told_at_once_and_replicas_serve_on(
+    team: Team, node: Node, what: str
+) -> None:
+    first = team.publish(PAGES)
+    replica = team.replica()
+    pauses: list[float] = []
+    indexes = what.format(base=team.options.base)
+    with (
+        set_for(node, indexes, index__blocks__read_only_allow_delete=True),
+        PatientConnection(team.options, pauses.append) as patient,
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        patched.setattr(team, "connection", patient)
+        with pytest.raises(Unavailable, match=r"its disk is full.*free room on its disks"):
+            team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+        assert pauses == []
+        assert replica.search("rollback")["results"]
+    assert team.served == team.indexes == [first.index]
+    assert team.publish().moved
+
+
+@pytest.mark.parametrize("changed", ["core/new.md", "all"])
+def test_an_index_that_no_node_takes_is_told_with_the_reason_and_leaves_nothing(
+    team: Team, node: Node, changed: str
+) -> None:
+    first = team.publish(PAGES)
+    pages = dict.fromkeys(PAGES if changed == "all" else [changed], "# New\n\nMarmalade.\n")
+    rule: dict[str, object] = {"cluster.routing.allocation.exclude._name": node.name}
+    node.ask("PUT", "/_cluster/settings", {"transient": rule})
+    try:
+        with pytest.raises(Unavailable, match=r"no node takes the new index .*matches cluster"):
+            team.publish(pages)
+    finally:
+        node.ask("PUT", "/_cluster/settings", {"transient": dict.fromkeys(rule)})
+    assert team.served == team.indexes == [first.index]
+    assert team.publish().moved
+
+
+def test_a_copy_has_a_place_whatever_was_set_for_its_original(team: Team, node: Node) -> None:
+    first = team.publish(PAGES, shards=2)
+    rule = {"index.routing.allocation.exclude._name": node.name}
+    node.ask("PUT", f"/{first.index}/_settings", {**rule, "index.auto_expand_replicas": "false"})
+    done = team.publish({"core/new.md": "# New\n\nMarmalade.\n"}, shards=5)
+    held = node.ask("GET", f"/{done.index}/_settings?flat_settings=true")
+    settings = held[done.index]["settings"]
+    assert settings["index.auto_expand_replicas"] == "0-1"
+    assert settings["index.number_of_shards"] == "2"  # a copy has those of its original
+    assert not settings.get("index.routing.allocation.exclude._name")
+    assert team.replica().search("marmalade")["results"]
+
+
+@pytest.fixture
+def quickly_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cluster has just started here."""
+    monkeypatch.setattr(generations, "STARTING_SECONDS", 1)
+
+
+def make_red(node: Node, index: str) -> None:
+    """Damage an index on the disk, and have its node look at it again."""
+    uuid = node.ask("GET", f"/{index}/_settings/index.uuid")[index]["settings"]["index"]["uuid"]
+    (about,) = node.ask("GET", "/_nodes/_local/settings")["nodes"].values()
+    (data,) = about["settings"]["path"]["data"]
+    for folder in Path(data).glob(f"nodes/0/indices/{uuid}/*/index"):
+        mark = folder / "corrupted_by_a_test"
+        mark.write_bytes(b"")
+        mark.chmod(0o666)
+    place = {"index": index, "shard": 0, "node": node.name, "allow_primary": True}
+    node.ask("POST", "/_cluster/reroute", {"commands": [{"cancel": place}]})
+    until = time.monotonic() + PATIENCE_SECONDS
+    while node.ask("GET", f"/_cluster/health/{index}")["status"] != "red":
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+@pytest.mark.usefixtures("quickly_red")
+def test_what_is_served_and_red_is_written_anew(
+    team: Team, node: Node, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = team.publish(PAGES)
+    make_red(node, first.index)
+    done = team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+    assert (done.moved, done.added) == (True, len(PAGES) + 1)
+    assert f"{first.index}, which is served, is red and cannot be read" in caplog.text
+    assert team.served == [done.index]
+    assert team.replica().search("marmalade")["results"]
+
+
+@pytest.mark.usefixtures("quickly_red")
+def test_what_is_red_is_written_anew_with_the_same_content_too(team: Team, node: Node) -> None:
+    first = team.publish(PAGES)
+    make_red(node, first.index)
+    second = team.publish()
+    assert (second.moved, second.index != first.index) == (True, True)
+    third = team.publish()
+    assert (third.moved, third.index) == (False, second.index)
+    assert team.replica().search("rollback")["results"]
+    # What went back to it finds no finished generation in the one that is red.
+    team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+    again = team.publish(None, "core/new.md", grace_seconds=0.0)
+    assert (again.moved, team.indexes) == (True, [again.index])
+
+
+@pytest.mark.usefixtures("quickly_red")
+def test_a_lock_that_is_red_is_named(team: Team, node: Node) -> None:
+    team.publish(PAGES)
+    make_red(node, f"{team.options.base}-publishing")
+    with pytest.raises(Unavailable, match=r"-publishing, which holds nothing but .* is red"):
+        team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
