@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import logging
+import re
 import ssl
 import threading
 import time
@@ -29,6 +30,7 @@ STEP_SECONDS = 120.0
 """For one step of a publish."""
 LONGEST_SECONDS = 30.0
 """For a request whose caller sets no limit."""
+_BASE = re.compile(r"[a-z0-9][a-z0-9_]{0,99}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ROUNDS = 3
 _PAUSE_SECONDS = 0.1
@@ -112,15 +114,29 @@ def cluster_options(
         except (OSError, UnicodeDecodeError, IndexError) as error:
             raise ConfigError(f"--credentials {credentials} cannot be read") from error
         user, _, password = first.strip().partition(":")
+        if not user or not password:
+            raise ConfigError(f"--credentials {credentials}: its first line is not user:password")
+    elif user and not password:
+        raise ConfigError("SAGE_OPENSEARCH_USER is set and SAGE_OPENSEARCH_PASSWORD is not")
     for url in given:
         _check_url(url, has_credentials=bool(user))
-    if not base or not all(one in "abcdefghijklmnopqrstuvwxyz0123456789_" for one in base):
-        raise ConfigError(f"--base {base!r}: use lower-case letters, digits and underscores")
+    if not _BASE.fullmatch(base):
+        raise ConfigError(
+            f"--base {base!r}: use at most 100 lower-case letters, digits and underscores, "
+            "a letter or digit first"
+        )
     return ClusterOptions(given, base, user, password, ca_file)
 
 
 def _check_url(url: str, *, has_credentials: bool) -> None:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        is_address = parts.port != 0 and bool((parts.hostname or "").encode("idna"))
+    except ValueError:  # a port that is no number, half of an IPv6 address, a name of no host
+        is_address = False
+    if not is_address or not url.isprintable() or any(one in url for one in " ?#"):
+        # What is wrong with it is not repeated: it may hold credentials.
+        raise ConfigError("--url is no address; write it as https://search.example.com:9200")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError("--url must begin with https:// and name a host")
     if parts.username or parts.password:
@@ -148,7 +164,8 @@ class Connection:
         if options.user:
             pair = f"{options.user}:{options.password}".encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-        secure = any(url.startswith("https") for url in options.urls)
+        self._prefixes = {url: urlsplit(url).path for url in options.urls}
+        secure = any(urlsplit(url).scheme == "https" for url in options.urls)
         self._tls = _tls(options.ca_file) if secure else None
 
     def __enter__(self) -> "Connection":
@@ -272,7 +289,7 @@ class Connection:
         if connection.sock is not None:
             connection.sock.settimeout(seconds)
         try:
-            connection.request(method, path, data, self._headers)
+            connection.request(method, self._prefixes[url] + path, data, self._headers)
             response = connection.getresponse()
             text = response.read()
         except BaseException:  # an answer may be half read: nobody may use this connection again

@@ -9,7 +9,7 @@ from typing import Any
 from sage.cluster.connection import Connection, NotThere
 from sage.cluster.schema import MAPPING, Name, parse_name, pattern
 from sage.deadline import Deadline
-from sage.errors import Unavailable
+from sage.errors import ConfigError, Unavailable
 
 logger = logging.getLogger("sage.cluster")
 
@@ -89,6 +89,21 @@ def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:
         return tuple(sorted(connection.get(f"/_alias/{base}", deadline)))
     except NotThere:
         return ()
+
+
+def refuse_index(connection: Connection, deadline: Deadline) -> None:
+    """See that the name of the base can be that of an alias, before anything is written.
+
+    Raises:
+        ConfigError: an index has that name.
+    """
+    base = connection.options.base
+    try:
+        found = connection.get(f"/{base}/_settings/index.uuid", deadline)
+    except NotThere:
+        return
+    if base in found:
+        raise ConfigError(f"--base {base}: the cluster has an index of that name; use another one")
 
 
 def metas(

@@ -105,6 +105,7 @@ class Publisher:
             SageError: a page could not be read.
         """
         self._connection.check_version(soon())
+        generations.refuse_index(self._connection, soon())
         pages = pages_of(self._knowledge, self._options.source, self._vectors.model)
         if self._options.dry_run:
             made = described(list(pages.by_path.values()), pages.footers, 0)

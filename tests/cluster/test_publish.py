@@ -11,6 +11,7 @@ from sage.cluster import generations
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import PatientConnection
 from sage.cluster.lock import PublishLock
+from sage.cluster.schema import checked_source, parse_name
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable
 from sage.values import OWN
@@ -211,3 +212,66 @@ def test_a_lock_that_is_red_is_named(team: Team, node: Node) -> None:
     make_red(node, f"{team.options.base}-publishing")
     with pytest.raises(Unavailable, match=r"-publishing, which holds nothing but .* is red"):
         team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_base_whose_name_an_index_has_is_refused_before_anything_is_written(
+    team: Team, node: Node, dry_run: bool
+) -> None:
+    node.ask("PUT", f"/{team.options.base}")
+    with pytest.raises(ConfigError, match="has an index of that name"):
+        team.publish(PAGES, dry_run=dry_run)
+    assert team.indexes == []
+
+
+def test_an_index_in_the_alias_that_is_not_ours_is_named(team: Team, node: Node) -> None:
+    first = team.publish(PAGES)
+    foreign = f"foreign_{team.options.base}"
+    node.ask("PUT", f"/{foreign}", {"aliases": {team.options.base: {}}})
+    with pytest.raises(Unavailable, match=f"{foreign} was not written by SAGE"):
+        team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+    node.ask("DELETE", f"/{foreign}")
+    assert team.served == [first.index]
+
+
+def test_an_index_where_the_new_one_would_be_is_named(team: Team, node: Node) -> None:
+    name = team.publish(PAGES, dry_run=True).index
+    node.ask("PUT", f"/{name}")
+    with pytest.raises(Unavailable, match=f"{name} was not written by SAGE"):
+        team.publish()
+
+
+def test_sources_may_have_hyphens_and_none_is_taken_for_another(team: Team) -> None:
+    names = ("payments", "payments-api", "payments-api-v4")
+    for name in (*names, *names):
+        page = f"# {name}\n\nMarmalade of {name}.\n"
+        team.publish({"core/page.md": page}, source=name, grace_seconds=0.0)
+    assert len(team.served) == len(team.indexes) == len(names)
+    replica = team.replica()
+    found = replica.search("marmalade", limit=20)["results"]
+    assert {one["topic"] for one in found} == {f"core/{name}/page" for name in names}
+    only = replica.search("marmalade source:payments-api")["results"]
+    assert [one["topic"] for one in only] == ["core/payments-api/page"]
+
+
+@pytest.mark.parametrize("name", ["-a", "A", "a b", "all", "a" * 41, "ä"])
+def test_a_name_that_no_index_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="lower-case letters"):
+        checked_source(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("sage-v4-own-0123", "own"),
+        ("sage-v4-payments-api-v5-own-0123", "payments-api-v5-own"),
+        ("sage-publishing", None),
+        ("sage-x4-own-0123", None),
+        ("sage-v\u00b2-own-0123", None),
+        ("sage-v4-own", None),
+    ],
+)
+def test_a_source_is_read_from_the_name_of_an_index(name: str, source: str | None) -> None:
+    parts = parse_name(name)
+    assert (parts.source if parts else None) == source
+    assert parts is None or str(parts) == name
