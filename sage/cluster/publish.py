@@ -17,7 +17,7 @@ from sage.cluster.describing import described
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import from_column, words_on
-from sage.cluster.repository_pages import RepositoryPages, pages_of
+from sage.cluster.repository_pages import RepositoryPages, is_committed, pages_of
 from sage.cluster.requests import all_hits
 from sage.cluster.retention import remove_unread, unread
 from sage.cluster.schema import (
@@ -114,12 +114,18 @@ class Publisher:
         try:
             plan = self._plan(pages)
             if not plan.is_needed and plan.before is not None:
+                self._name_commit(*plan.before, pages.commit)
                 done = plan.told(plan.before[1].sections, moved=False)
             else:
                 done = plan.told(self._write(plan), moved=True)
             return replace(done, pruned=self._pruned())
         finally:
             self._lock.release(soon())
+
+    def _name_commit(self, index: str, meta: Meta, commit: str) -> None:
+        """Let what is served say the last commit that holds exactly that."""
+        if is_committed(commit) and commit != meta.commit:
+            generations.write_meta(self._connection, index, replace(meta, commit=commit), soon())
 
     def prune(self) -> tuple[str, ...]:
         """Remove what is no longer served, and publish nothing; in a dry run, what would go."""
@@ -223,7 +229,7 @@ class Publisher:
             is_finished = waiting.published and waiting.content == plan.pages.content
             if is_finished and not generations.is_red(ask, name, soon()):
                 # Replicas may know newer ones of its line: what they load begins with it again.
-                waiting = replace(waiting, line=uuid.uuid4().hex)
+                waiting = replace(waiting, line=uuid.uuid4().hex, commit=plan.pages.commit)
             else:
                 generations.delete(ask, name, soon())  # left by a publish that was killed
                 waiting = None

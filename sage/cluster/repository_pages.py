@@ -3,6 +3,7 @@ kept of it, and what replicas need of its settings.
 """
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +19,13 @@ from sage.documents.source_roots import files_of
 from sage.errors import SageError
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.settings import Settings
 from sage.values import OWN
 
 Progress = Callable[[int, int], None]
+
+_DIRTY = "-dirty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,8 @@ class RepositoryPages:
     content: str
     """The hash of all of it."""
     commit: str
-    """The commit that is checked out; empty outside of a repository."""
+    """The commit that is checked out, with `-dirty` where a page is not as it is there; empty
+    where there is none, or none that holds any of the pages."""
 
 
 def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages:
@@ -51,6 +56,7 @@ def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages
     """
     listings = knowledge.library.refresh(knowledge.settings.layers, Deadline())
     found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
+    in_files: dict[str, bytes] = {}
     for source in files_of(listings):
         if source.source != OWN:
             continue  # it is published from where it is kept
@@ -58,6 +64,7 @@ def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages
         if read is None:
             raise SageError(f"{source.path} is being written; publish again")
         named = _named(source, name)
+        in_files[source.path] = read[0]
         body = body_in(named, read[0])
         if body is not None:
             found.append((named, read[0], ending_keys(body)))
@@ -68,9 +75,44 @@ def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages
         hashed = page_hash(data, named.layer, named.topic, shared, model)
         pages[named.path] = PageToPublish(named, data, hashed)
     settings = _shared(knowledge.settings)
-    repository = find_repository(knowledge.settings.root)
-    commit = repository.head if repository else ""
+    commit = _commit(knowledge.settings, in_files)
     return RepositoryPages(pages, footers, settings, _content(pages, settings), commit)
+
+
+def is_committed(commit: str) -> bool:
+    """Whether a commit is known and all pages were as it has them."""
+    return bool(commit) and not commit.endswith(_DIRTY)
+
+
+def _commit(settings: Settings, files: Mapping[str, bytes]) -> str:
+    """The commit that pages are of, and whether they are as it has them."""
+    repository = find_repository(settings.root)
+    if repository is None:
+        return ""
+    above = settings.root.relative_to(repository.top).as_posix()
+    prefix = "" if above == "." else f"{above}/"
+    folders = [KNOWLEDGE_DIR, *(one for paths in settings.layer_paths.values() for one in paths)]
+    is_inside = all(path.startswith(f"{KNOWLEDGE_DIR}/") for path in files)
+    place = f"{prefix}{KNOWLEDGE_DIR}" if is_inside and len(folders) == 1 else above
+    committed = {path.removeprefix(prefix): blob for path, blob in repository.blobs(place).items()}
+    if not committed:
+        return ""
+    is_clean = all(
+        committed.get(path) in (repository.blob_of(data), repository.blob_of(_as_stored(data)))
+        for path, data in files.items()
+    )
+    pages = (path for path in committed if path.endswith(MARKDOWN_SUFFIXES))
+    below = tuple(f"{folder}/" for folder in folders)
+    is_whole = all(
+        path in files or not path.startswith(below) or os.path.lexists(settings.root / path)
+        for path in pages
+    )
+    return repository.head if is_clean and is_whole else f"{repository.head}{_DIRTY}"
+
+
+def _as_stored(data: bytes) -> bytes:
+    """A file as git keeps it where it is asked to give out lines that end with CR and LF."""
+    return data.replace(b"\r\n", b"\n")
 
 
 def _content(pages: Mapping[str, PageToPublish], settings: Mapping[str, Any]) -> str:

@@ -4,9 +4,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from sage.answers import ReplicaInfo
 from sage.cluster import generations
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import PatientConnection
@@ -19,6 +21,7 @@ from tests.cluster.conftest import Team
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.processes import PATIENCE_SECONDS
+from tests.repositories import git
 
 __all__ = ["run"]
 
@@ -275,3 +278,35 @@ def test_a_source_is_read_from_the_name_of_an_index(name: str, source: str | Non
     parts = parse_name(name)
     assert (parts.source if parts else None) == source
     assert parts is None or str(parts) == name
+
+
+def test_what_is_served_says_the_last_commit_that_holds_exactly_that(team: Team) -> None:
+    def commit() -> str:
+        git(team.base.root, "init", "-q")
+        git(team.base.root, "add", "-A", "-f", ".")
+        git(team.base.root, "commit", "-qm", "pages", "--allow-empty")
+        return git(team.base.root, "rev-parse", "HEAD")
+
+    def told() -> tuple[str, str]:
+        (served,) = cast("ReplicaInfo", team.replica().info())["published"]
+        return served["commit"], served["since"]
+
+    team.base.write(PAGES)
+    first = commit()
+    new = {"core/new.md": "# New\n\nMarmalade.\n"}
+    team.publish(new)
+    assert told()[0] == f"{first}-dirty"
+    since = told()[1]
+    second = commit()
+    assert not team.publish().moved
+    assert told() == (second, since)
+    third = commit()
+    assert not team.publish().moved
+    assert told() == (third, since)
+    # The generation that is served again was published from another commit.
+    team.publish({"core/other.md": "# Other\n\nTreacle.\n"})
+    fourth = commit()
+    team.base.path("core/other.md").unlink()
+    again = team.publish()
+    assert again.moved
+    assert told()[0] == f"{fourth}-dirty"
