@@ -1,6 +1,7 @@
 """The command `publish`, and where a cluster is: the same words for those who serve from it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
-    from sage.cluster.publish import Published
+    from sage.cluster.publish import Progress, Published
 
 
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
@@ -101,7 +102,7 @@ def publish(
     options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty)
     cluster = cluster_at(url, base, credentials, ca_file)
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
-        publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))
+        publisher = Publisher(knowledge, connection, options, _progress())
         if prune:
             gone = publisher.prune()
             if as_json:
@@ -116,6 +117,20 @@ def publish(
         print_json(asdict(done))
     else:
         _tell(done, dry_run)
+
+
+def _progress() -> "Progress":
+    """A bar for each kind of work when a person is watching."""
+    bars: dict[str, Callable[[int, int], None] | None] = {}
+
+    def show(work: str, done: int, total: int) -> None:
+        if work not in bars:
+            bars[work] = progress_bar(work)
+        bar = bars[work]
+        if bar is not None:
+            bar(done, total)
+
+    return show
 
 
 def _tell(done: "Published", dry_run: bool) -> None:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sage.cluster import generations, new_index
 from sage.cluster.bulk import Bulk, bulk_into
@@ -46,7 +47,9 @@ GRACE_SECONDS = 300.0
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
-Progress = Callable[[int, int], None]
+READING, COUNTING, WRITING = "reading", "counting", "publishing"
+Progress = Callable[[str, int, int], None]
+"""What is done with pages, with how many of them, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Publisher:
         self._knowledge = knowledge
         self._connection = connection
         self._options = options
-        self._progress = progress or (lambda _done, _total: None)
+        self._progress = progress or (lambda _work, _done, _total: None)
         self._lock = PublishLock(connection, options.source)
         self._vectors = VectorWriter(knowledge.settings)
 
@@ -106,10 +109,10 @@ class Publisher:
         """
         self._connection.check_version(soon())
         generations.refuse_index(self._connection, soon())
-        pages = pages_of(self._knowledge, self._options.source, self._vectors.model)
+        source, model = self._options.source, self._vectors.model
+        pages = pages_of(self._knowledge, source, model, partial(self._progress, READING))
         if self._options.dry_run:
-            made = described(list(pages.by_path.values()), pages.footers, 0)
-            return self._plan(pages).told(sum(one.sections for one in made), moved=False)
+            return self._plan(pages).told(self._counted(pages), moved=False)
         self._lock.acquire(soon())
         try:
             plan = self._plan(pages)
@@ -138,6 +141,15 @@ class Publisher:
             return remove_unread(ask, options.source, options.grace_seconds)
         finally:
             self._lock.release(soon())
+
+    def _counted(self, pages: RepositoryPages) -> int:
+        """The sections of all pages."""
+        sections = done = 0
+        for made in described(list(pages.by_path.values()), pages.footers, 0):
+            sections += made.sections
+            done += len(made.lines)
+            self._progress(COUNTING, done, len(pages.by_path))
+        return sections
 
     def _pruned(self) -> tuple[str, ...]:
         """Remove what is no longer read after a publish, which is done whether that succeeds."""
@@ -276,6 +288,7 @@ class Publisher:
                     gone = {"kind": GONE, "path": path, "generation": generation}
                     bulk.put(f"gone-{page_id(path)}", gone)
         done = 0
+        self._progress(WRITING, done, len(paths))
         pages = [plan.pages.by_path[path] for path in paths]
         for made in described(pages, plan.pages.footers, generation):
             for path, lines in zip(paths[done:], made.lines, strict=False):
@@ -287,7 +300,7 @@ class Publisher:
                 words.setdefault(layer, WordCount()).join(joined)
             sections += made.sections
             done += len(made.lines)
-            self._progress(done, len(paths))
+            self._progress(WRITING, done, len(paths))
         for layer, held in words.items():
             for number, chunk in held.chunks().items():
                 body = {"kind": WORDS, "layer": layer, "chunk": number, "words": chunk}

@@ -44,12 +44,15 @@ class RepositoryPages:
     where there is none, or none that holds any of the pages."""
 
 
-def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages:
+def pages_of(
+    knowledge: KnowledgeBase, name: str, model: str, progress: Progress = lambda _done, _total: None
+) -> RepositoryPages:
     """Read what a repository publishes.
 
     Args:
         name: that of its source.
         model: what makes the vectors of pages; empty without any.
+        progress: told how many of all files are read.
 
     Raises:
         SageError: a page could not be read.
@@ -57,9 +60,10 @@ def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages
     listings = knowledge.library.refresh(knowledge.settings.layers, Deadline())
     found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
     in_files: dict[str, bytes] = {}
-    for source in files_of(listings):
-        if source.source != OWN:
-            continue  # it is published from where it is kept
+    # What other sources have is published from where it is kept.
+    own = [source for source in files_of(listings) if source.source == OWN]
+    for done, source in enumerate(own):
+        progress(done, len(own))
         read = knowledge.library.read(source)
         if read is None:
             raise SageError(f"{source.path} is being written; publish again")
@@ -68,6 +72,7 @@ def pages_of(knowledge: KnowledgeBase, name: str, model: str) -> RepositoryPages
         body = body_in(named, read[0])
         if body is not None:
             found.append((named, read[0], ending_keys(body)))
+    progress(len(own), len(own))
     footers = find_footers(endings for _, _, endings in found)
     pages: dict[str, PageToPublish] = {}
     for named, data, endings in found:
