@@ -113,7 +113,9 @@ def metas(
     for name in names:
         answer = connection.get(f"/{name}/_mapping", deadline)
         parts = parse_name(name)
-        if parts is None or parts.mapping != MAPPING:
+        if parts is None:
+            raise Unavailable(not_ours(name))
+        if parts.mapping != MAPPING:
             raise Unavailable(
                 f"{name} was published by another version of SAGE; publish again with this one"
             )

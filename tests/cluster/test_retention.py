@@ -139,5 +139,5 @@ def test_an_index_with_our_name_that_is_not_ours_is_named_and_left_alone(
     done = team.publish(PAGES)
     assert prune(team, grace_seconds=0.0) == ()
     assert team.indexes == sorted([foreign, done.index])
-    assert f"{foreign} has the name of a generation and was not written by SAGE" in caplog.text
+    assert f"{foreign} was not written by SAGE and stands where a generation would" in caplog.text
     assert generations.served(team.connection, Deadline(30_000)) == (done.index,)
