@@ -8,6 +8,7 @@ by what is known so far: history is advice, never a condition.
 """
 
 import dataclasses
+import hashlib
 import os
 import re
 import shutil
@@ -113,6 +114,20 @@ class Repository:
         words += ["--ignore-submodules=all", f"--format={form}", *options, self.head, "--", path]
         with self._asked(words) as fields:
             yield from _parsed(fields)
+
+    def blobs(self, folder: str) -> Mapping[str, str]:
+        """The hash of every file at or below a folder in the commit, by path; none without git."""
+        found: dict[str, str] = {}
+        with self._asked(["ls-tree", "-r", "-z", self.head, "--", folder]) as fields:
+            for field in fields:
+                about, _, path = field.partition(b"\t")
+                found[os.fsdecode(path)] = about.split(b" ")[-1].decode("ascii", "replace")
+        return found
+
+    def blob_of(self, data: bytes) -> str:
+        """The hash that a file of this content has in the repository."""
+        algorithm = "sha256" if len(self.head) == _SHA256_LENGTH else "sha1"
+        return hashlib.new(algorithm, b"blob %d\0" % len(data) + data).hexdigest()
 
     @contextmanager
     def _asked(self, words: list[str]) -> Iterator[Iterator[bytes]]:

@@ -27,7 +27,7 @@ from sage.cli.publish import publish
 from sage.cli.serve import serve
 from sage.cli.setup import doctor, init, install, uninstall
 from sage.cli.team import tokens_app, usage
-from sage.cli.terminal import begin_notes, print_error
+from sage.cli.terminal import begin_notes, print_error, stop_bars
 from sage.errors import SageError
 
 # Typer shows only some of its usage errors to the outside; this is what all of them extend.
@@ -74,7 +74,11 @@ def main() -> None:
     """Run the command line; errors become one line on stderr and an exit code."""
     _write_utf8()
     try:
-        sys.exit(app(prog_name="sage", standalone_mode=False))
+        try:
+            code = app(prog_name="sage", standalone_mode=False)
+        finally:
+            stop_bars()
+        sys.exit(code)
     except SageError as error:
         print_error(_in_options(str(error)))
         sys.exit(error.exit_code)

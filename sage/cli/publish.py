@@ -1,6 +1,7 @@
 """The command `publish`, and where a cluster is: the same words for those who serve from it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,7 @@ from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
-    from sage.cluster.publish import Published
+    from sage.cluster.publish import Progress, Published
 
 
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
@@ -59,7 +60,14 @@ def publish(
     ca_file: CaFile = None,
     shards: Annotated[
         int,
-        typer.Option("--shards", metavar="NUMBER", min=1, max=64, help="Shards of a new index."),
+        typer.Option(
+            "--shards",
+            metavar="NUMBER",
+            min=1,
+            max=64,
+            help="Shards of an index that is written from the first page on; "
+            "a copy, into which only changes are written, has those of its original.",
+        ),
     ] = 1,
     grace: Annotated[
         float,
@@ -76,6 +84,12 @@ def publish(
     prune: Annotated[
         bool, typer.Option("--prune", help="Only remove what is no longer served.")
     ] = False,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", help="Publish no pages at all in place of those that are served."
+        ),
+    ] = False,
     as_json: Json = False,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -85,13 +99,16 @@ def publish(
     from sage.cluster.publish import Publisher, PublishOptions
     from sage.cluster.schema import checked_source
 
-    options = PublishOptions(checked_source(source), dry_run, grace, shards)
+    options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty)
     cluster = cluster_at(url, base, credentials, ca_file)
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
-        publisher = Publisher(knowledge, connection, options, progress_bar("publishing"))
+        publisher = Publisher(knowledge, connection, options, _progress())
         if prune:
             gone = publisher.prune()
-            print_json({"pruned": list(gone)}) if as_json else _tell_pruned(gone)
+            if as_json:
+                print_json({"would_prune" if dry_run else "pruned": list(gone)})
+            else:
+                _tell_pruned(gone, "would remove" if dry_run else "removed")
             return
         done = publisher.publish()
     if as_json:
@@ -100,6 +117,20 @@ def publish(
         print_json(asdict(done))
     else:
         _tell(done, dry_run)
+
+
+def _progress() -> "Progress":
+    """A bar for each kind of work when a person is watching."""
+    bars: dict[str, Callable[[int, int], None] | None] = {}
+
+    def show(work: str, done: int, total: int) -> None:
+        if work not in bars:
+            bars[work] = progress_bar(work)
+        bar = bars[work]
+        if bar is not None:
+            bar(done, total)
+
+    return show
 
 
 def _tell(done: "Published", dry_run: bool) -> None:
@@ -114,7 +145,6 @@ def _tell(done: "Published", dry_run: bool) -> None:
         _tell_pruned(done.pruned)
 
 
-def _tell_pruned(gone: tuple[str, ...]) -> None:
-    typer.echo(
-        f"removed {counted(len(gone), 'old generation')}{': ' if gone else ''}{', '.join(gone)}"
-    )
+def _tell_pruned(gone: tuple[str, ...], verb: str = "removed") -> None:
+    named = f"{': ' if gone else ''}{', '.join(gone)}"
+    typer.echo(f"{verb} {counted(len(gone), 'old generation')}{named}")

@@ -11,6 +11,7 @@ from sage.sanitize import clean, json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
     from rich.text import Text
 
 Progress = Callable[[int, int], None]
@@ -24,6 +25,7 @@ MANY_DOCUMENTS = 300
 NARROWEST_COLUMN = 24
 
 notes = logging.getLogger("sage.notes")
+_bars: "list[Bar]" = []
 
 
 class _Notes(logging.Handler):
@@ -162,11 +164,18 @@ def progress_bar(name: str) -> Progress | None:
             bar = Bar(console=Console(stderr=True), transient=True)
             bar.add_task(name, total=total)
             bar.start()
+            _bars.append(bar)
         bar.update(bar.task_ids[0], completed=done)
         if done >= total:
             bar.stop()
 
     return show
+
+
+def stop_bars() -> None:
+    """Take away bars of work that did not come to its end: what is said next would go with them."""
+    while _bars:
+        _bars.pop().stop()
 
 
 def _print_markdown(console: "Console", content: str, titles: Titles | None) -> None:

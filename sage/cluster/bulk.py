@@ -4,13 +4,13 @@ What the cluster is too busy for is sent again after a while; while it is, nothi
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from sage.cluster.bulk_lines import delete_lines, put_lines
-from sage.cluster.connection import Connection
+from sage.cluster.connection import Connection, DiskFull, is_disk_full
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 
@@ -82,6 +82,7 @@ class Bulk:
             if not answer["errors"]:
                 return
             results = [next(iter(item.values())) for item in answer["items"]]
+            _refuse_full_disk(results)
             bad = [one for one in results if one["status"] not in (200, 201, 404, _BUSY)]
             if bad:
                 error = bad[0]["error"]
@@ -96,6 +97,15 @@ class Bulk:
                 return
             self._sleep(_PAUSE_SECONDS * 2**attempt)
         raise Unavailable("the cluster stays too busy to take more; publish again later")
+
+
+def _refuse_full_disk(results: Iterable[Mapping[str, Any]]) -> None:
+    """End at once where waiting helps nothing: a full disk looks like a cluster that is busy."""
+    for one in results:
+        error = one.get("error", {})
+        said = f"{error.get('type')}: {error.get('reason')}"
+        if is_disk_full(said):
+            raise DiskFull(said)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import json
 import logging
+import re
 import ssl
 import threading
 import time
@@ -25,8 +26,11 @@ logger = logging.getLogger("sage.cluster")
 
 MAJORS = (2, 3)
 """The versions of OpenSearch whose plain interface is used; see docs/scaling.md."""
+STEP_SECONDS = 120.0
+"""For one step of a publish."""
 LONGEST_SECONDS = 30.0
 """For a request whose caller sets no limit."""
+_BASE = re.compile(r"[a-z0-9][a-z0-9_]{0,99}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _ROUNDS = 3
 _PAUSE_SECONDS = 0.1
@@ -42,6 +46,17 @@ class NotThere(SageError):
 
 class Busy(Unavailable):
     """The cluster could be reached, and has no time or room for the request now."""
+
+
+class DiskFull(Unavailable):
+    """The cluster has closed indexes to all writes, as it does when a disk is full."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(
+            f"the cluster takes no writes, its disk is full: {said}; what is served is served "
+            "still; free room on its disks or add some, remove the block if it stays, "
+            "then publish again"
+        )
 
 
 class Conflict(SageError):
@@ -64,6 +79,11 @@ class ClusterOptions:
     def shown(self) -> str:
         """The addresses, for messages."""
         return ", ".join(self.urls)
+
+
+def soon() -> Deadline:
+    """The deadline of one step of a publish that begins now."""
+    return Deadline(STEP_SECONDS * 1000)
 
 
 def cluster_options(
@@ -94,15 +114,29 @@ def cluster_options(
         except (OSError, UnicodeDecodeError, IndexError) as error:
             raise ConfigError(f"--credentials {credentials} cannot be read") from error
         user, _, password = first.strip().partition(":")
+        if not user or not password:
+            raise ConfigError(f"--credentials {credentials}: its first line is not user:password")
+    elif user and not password:
+        raise ConfigError("SAGE_OPENSEARCH_USER is set and SAGE_OPENSEARCH_PASSWORD is not")
     for url in given:
         _check_url(url, has_credentials=bool(user))
-    if not base or not all(one in "abcdefghijklmnopqrstuvwxyz0123456789_" for one in base):
-        raise ConfigError(f"--base {base!r}: use lower-case letters, digits and underscores")
+    if not _BASE.fullmatch(base):
+        raise ConfigError(
+            f"--base {base!r}: use at most 100 lower-case letters, digits and underscores, "
+            "a letter or digit first"
+        )
     return ClusterOptions(given, base, user, password, ca_file)
 
 
 def _check_url(url: str, *, has_credentials: bool) -> None:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        is_address = parts.port != 0 and bool((parts.hostname or "").encode("idna"))
+    except ValueError:  # a port that is no number, half of an IPv6 address, a name of no host
+        is_address = False
+    if not is_address or not url.isprintable() or any(one in url for one in " ?#"):
+        # What is wrong with it is not repeated: it may hold credentials.
+        raise ConfigError("--url is no address; write it as https://search.example.com:9200")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError("--url must begin with https:// and name a host")
     if parts.username or parts.password:
@@ -130,7 +164,8 @@ class Connection:
         if options.user:
             pair = f"{options.user}:{options.password}".encode()
             self._headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
-        secure = any(url.startswith("https") for url in options.urls)
+        self._prefixes = {url: urlsplit(url).path for url in options.urls}
+        secure = any(urlsplit(url).scheme == "https" for url in options.urls)
         self._tls = _tls(options.ca_file) if secure else None
 
     def __enter__(self) -> "Connection":
@@ -209,7 +244,7 @@ class Connection:
                 if not again and not isinstance(error, ConnectionRefusedError):
                     break
             else:
-                if status not in _BUSY:
+                if status not in _BUSY or _is_full(answer):
                     self._first = (self._first + attempt) % len(self.options.urls)
                     return _checked(status, answer, url)
                 is_busy = True
@@ -254,7 +289,7 @@ class Connection:
         if connection.sock is not None:
             connection.sock.settimeout(seconds)
         try:
-            connection.request(method, path, data, self._headers)
+            connection.request(method, self._prefixes[url] + path, data, self._headers)
             response = connection.getresponse()
             text = response.read()
         except BaseException:  # an answer may be half read: nobody may use this connection again
@@ -333,8 +368,11 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
 
 
 def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
-    if status < 300 and isinstance(answer, dict):
-        return answer
+    has_waited = status == 408 and isinstance(answer, dict) and "timed_out" in answer
+    if (status < 300 or has_waited) and isinstance(answer, dict):
+        return answer  # that what it waited for did not come is an answer
+    if _is_full(answer):
+        raise DiskFull(_said(answer))
     if status == 404:
         raise NotThere(f"not there: {_said(answer)}")
     if status == 409 or "already_exists" in _said(answer):
@@ -346,8 +384,7 @@ def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
         )
     if status == 403:
         raise Unavailable(
-            f"the cluster takes no writes: {_said(answer)}; "
-            "free its disk and remove the block, then publish again"
+            f"the cluster takes no writes: {_said(answer)}; remove the block, then publish again"
         )
     raise Unavailable(f"{url} says {status}: {_said(answer)}")
 
@@ -360,6 +397,15 @@ def _said(answer: Any) -> str:
     else:
         words = str(error)
     return words[:300]
+
+
+def _is_full(answer: Any) -> bool:
+    return is_disk_full(_said(answer))
+
+
+def is_disk_full(said: str) -> bool:
+    """Whether that is what a cluster says whose disk is full, with one status or another."""
+    return "cluster_block_exception" in said and "read-only" in said and "delete" in said
 
 
 def _is_red(answer: Any) -> bool:

@@ -1,14 +1,19 @@
 """Which generations a base has in its cluster: what the alias knows, and what is left over."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from sage.cluster.connection import Connection, NotThere
 from sage.cluster.schema import MAPPING, Name, parse_name, pattern
 from sage.deadline import Deadline
-from sage.errors import Unavailable
+from sage.errors import ConfigError, Unavailable
+
+logger = logging.getLogger("sage.cluster")
+
+STARTING_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +36,50 @@ class Meta:
     """When the alias left it."""
     model: str = ""
     """What made the vectors of its pages; empty without any."""
+    content: str = ""
+    """The hash of all that it holds. A copy that nobody finished says that of its original."""
 
     def to_json(self) -> dict[str, Any]:
         # As text: a mapping's own objects would be merged with those before.
         return {"sage": json.dumps(asdict(self), ensure_ascii=False)}
 
 
-def meta_from(mapping: Mapping[str, Any]) -> Meta:
-    """What the mapping of an index says."""
-    return Meta(**json.loads(mapping["mappings"]["_meta"]["sage"]))
+_KNOWN = frozenset(one.name for one in fields(Meta))
+
+
+def meta_from(name: str, mapping: Mapping[str, Any]) -> Meta:
+    """What the mapping of an index says.
+
+    Raises:
+        Unavailable: it says nothing that SAGE wrote.
+    """
+    try:
+        said = json.loads(mapping["mappings"]["_meta"]["sage"])
+        # Another version may say more.
+        return Meta(**{key: value for key, value in said.items() if key in _KNOWN})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Unavailable(not_ours(name)) from error
+
+
+def not_ours(name: str) -> str:
+    """What to do about an index in a place of ours."""
+    return (
+        f"the index {name} was not written by SAGE and stands where a generation would; "
+        "remove it, or take it out of the alias, if nobody needs it"
+    )
+
+
+def is_red(connection: Connection, name: str, deadline: Deadline) -> bool:
+    """Whether a part of an index is gone; a cluster that has just started gets a moment."""
+    wait = f"wait_for_status=yellow&timeout={STARTING_SECONDS}s"
+    return bool(connection.get(f"/_cluster/health/{name}?{wait}", deadline)["status"] == "red")
+
+
+def is_whole(connection: Connection, name: str, deadline: Deadline) -> bool:
+    """Whether a node holds every part of an index and can write into it."""
+    answer = connection.get(f"/_cluster/health/{name}?level=indices", deadline)
+    held = answer["indices"].get(name, {"number_of_shards": 1, "active_primary_shards": 0})
+    return bool(held["active_primary_shards"] == held["number_of_shards"])
 
 
 def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:
@@ -51,6 +91,21 @@ def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:
         return ()
 
 
+def refuse_index(connection: Connection, deadline: Deadline) -> None:
+    """See that the name of the base can be that of an alias, before anything is written.
+
+    Raises:
+        ConfigError: an index has that name.
+    """
+    base = connection.options.base
+    try:
+        found = connection.get(f"/{base}/_settings/index.uuid", deadline)
+    except NotThere:
+        return
+    if base in found:
+        raise ConfigError(f"--base {base}: the cluster has an index of that name; use another one")
+
+
 def metas(
     connection: Connection, names: Iterable[str], deadline: Deadline
 ) -> Iterator[tuple[str, Meta]]:
@@ -58,30 +113,44 @@ def metas(
     for name in names:
         answer = connection.get(f"/{name}/_mapping", deadline)
         parts = parse_name(name)
-        if parts is None or parts.mapping != MAPPING:
+        if parts is None:
+            raise Unavailable(not_ours(name))
+        if parts.mapping != MAPPING:
             raise Unavailable(
                 f"{name} was published by another version of SAGE; publish again with this one"
             )
-        yield name, meta_from(answer[name])
+        yield name, meta_from(name, answer[name])
 
 
 def all_of(connection: Connection, source: str, deadline: Deadline) -> dict[str, Meta]:
-    """Every generation of a source that lies in the cluster, finished or not."""
+    """Every generation of a source that lies in the cluster, finished or not, of any version."""
     base = connection.options.base
     found = connection.get(
         f"/{pattern(base, source)}/_mapping?ignore_unavailable=true&allow_no_indices=true", deadline
     )
-    ours = {name: parse_name(name) for name in found}
-    return {
-        name: meta_from(found[name])
-        for name, parts in ours.items()
-        if parts is not None and (parts.base, parts.source) == (base, source)
-    }
+    held: dict[str, Meta] = {}
+    for name, mapping in found.items():
+        parts = parse_name(name)
+        if parts is None or (parts.base, parts.source) != (base, source):
+            continue
+        try:
+            held[name] = meta_from(name, mapping)
+        except Unavailable as error:
+            logger.warning("%s", error)  # it is not ours to touch
+    return held
 
 
 def write_meta(connection: Connection, name: str, meta: Meta, deadline: Deadline) -> None:
     """Let an index say something else of itself."""
     connection.request("PUT", f"/{name}/_mapping", {"_meta": meta.to_json()}, deadline)
+
+
+def write_retired(connection: Connection, name: str, when: float, deadline: Deadline) -> None:
+    """Let an index say when the alias left it, and all that another version says besides."""
+    mapping = connection.get(f"/{name}/_mapping", deadline)[name]
+    said = json.loads(mapping["mappings"]["_meta"]["sage"])
+    meta = {"sage": json.dumps({**said, "retired": when}, ensure_ascii=False)}
+    connection.request("PUT", f"/{name}/_mapping", {"_meta": meta}, deadline)
 
 
 def move_alias(connection: Connection, new: Name, old: Iterable[str], deadline: Deadline) -> None:

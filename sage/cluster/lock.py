@@ -6,7 +6,8 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sage.cluster.connection import Conflict, Connection
+from sage.cluster.connection import Conflict, Connection, NotThere
+from sage.cluster.generations import is_red
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 
@@ -49,6 +50,11 @@ class PublishLock:
         }
         with contextlib.suppress(Conflict):  # it is there already
             self._connection.request("PUT", f"/{self._index}", body, deadline)
+        if is_red(self._connection, self._index, deadline):
+            raise Unavailable(
+                f"the index {self._index}, which holds nothing but the lock of those who publish, "
+                "is red; remove it, then publish again"
+            )
         try:
             self._write("op_type=create", deadline)
         except Conflict:
@@ -57,6 +63,14 @@ class PublishLock:
                 raise self._taken() from None
             self._seen = (held["_seq_no"], held["_primary_term"])
             self._rewrite(deadline, self._taken())
+
+    def is_taken(self, deadline: Deadline) -> bool:
+        """Whether somebody holds it now."""
+        try:
+            held = self._connection.get(self._path, deadline)
+        except NotThere:
+            return False
+        return bool(held["_source"]["until"] > self._now())
 
     def renew(self, deadline: Deadline, *, now: bool = False) -> None:
         """Keep it, if that is due or must be certain.

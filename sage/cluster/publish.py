@@ -4,22 +4,23 @@ Only what changed is written, into a copy of the generation before. The alias mo
 one holds exactly what it should; until then, and when anything fails, the old one is served.
 """
 
-import hashlib
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
-from sage.cluster import generations
+from sage.cluster import generations, new_index
 from sage.cluster.bulk import Bulk, bulk_into
-from sage.cluster.connection import Connection
-from sage.cluster.describer import PageToPublish
+from sage.cluster.connection import Connection, soon
 from sage.cluster.describing import Describing
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
-from sage.cluster.page_record import from_column, page_hash, words_on
+from sage.cluster.page_record import from_column, words_on
+from sage.cluster.repository_pages import RepositoryPages, is_committed, pages_of, size_of_pages
 from sage.cluster.requests import all_hits
+from sage.cluster.retention import remove_unread, unread
 from sage.cluster.schema import (
     BUCKET_FIELDS,
     GONE,
@@ -35,25 +36,20 @@ from sage.cluster.schema import (
 )
 from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
-from sage.context.repository import repository_language
-from sage.deadline import Deadline
-from sage.documents.boilerplate import ending_keys, find_footers
-from sage.documents.files import SourceFile
-from sage.documents.library import body_in
-from sage.documents.source_roots import files_of
-from sage.errors import SageError, Unavailable
-from sage.git import find_repository
+from sage.errors import ConfigError, TimeoutExceeded, Unavailable, counted
 from sage.knowledge import KnowledgeBase
-from sage.settings import Settings
 from sage.values import OWN
+
+logger = logging.getLogger("sage.cluster")
 
 GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
-STEP_SECONDS = 120.0
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
-Progress = Callable[[int, int], None]
+READING, COUNTING, WRITING = "reading", "counting", "publishing"
+Progress = Callable[[str, int, int], None]
+"""What is done with pages, with how many of them, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +77,8 @@ class PublishOptions:
     dry_run: bool = False
     grace_seconds: float = GRACE_SECONDS
     shards: int = 1
+    allow_empty: bool = False
+    """Whether what is served may be replaced by no pages at all."""
 
 
 class Publisher:
@@ -96,7 +94,7 @@ class Publisher:
         self._knowledge = knowledge
         self._connection = connection
         self._options = options
-        self._progress = progress or (lambda _done, _total: None)
+        self._progress = progress or (lambda _work, _done, _total: None)
         self._lock = PublishLock(connection, options.source)
         self._vectors = VectorWriter(knowledge.settings)
         self._describing = Describing()
@@ -107,98 +105,140 @@ class Publisher:
         Raises:
             Unavailable: the cluster cannot be reached, takes no writes, or holds something else
                 than was written; what was served is served still.
+            ConfigError: nothing would be published over something.
             SageError: a page could not be read.
         """
-        self._connection.check_version(_soon())
+        self._connection.check_version(soon())
+        generations.refuse_index(self._connection, soon())
         try:
-            return self._published({page.source.path: page for page in self._pages()})
+            if not self._is_served():
+                # Everything will be written: processes get ready while the pages are read.
+                self._describing.start(size_of_pages(self._knowledge))
+            source, model = self._options.source, self._vectors.model
+            pages = pages_of(self._knowledge, source, model, partial(self._progress, READING))
+            return self._published(pages)
         finally:
             self._describing.close()
 
-    def prune(self) -> tuple[str, ...]:
-        """Remove what is no longer served, and publish nothing."""
-        self._connection.check_version(_soon())
-        self._lock.acquire(_soon())
-        try:
-            return self._pruned(None)
-        finally:
-            self._lock.release(_soon())
-
-    def _published(self, pages: Mapping[str, PageToPublish]) -> Published:
+    def _published(self, pages: RepositoryPages) -> Published:
         if self._options.dry_run:
-            made = self._describing.described(list(pages.values()), self._footers, 0)
-            return self._plan(pages).told(sum(one.sections for one in made), moved=False)
-        self._lock.acquire(_soon())
+            return self._plan(pages).told(self._counted(pages), moved=False)
+        self._lock.acquire(soon())
         try:
             plan = self._plan(pages)
-            if plan.before is not None and not plan.is_needed:
+            if not plan.is_needed and plan.before is not None:
+                self._name_commit(*plan.before, pages.commit)
                 done = plan.told(plan.before[1].sections, moved=False)
             else:
                 done = plan.told(self._write(plan), moved=True)
-            return replace(done, pruned=self._pruned(plan))
+            return replace(done, pruned=self._pruned())
         finally:
-            self._lock.release(_soon())
+            self._lock.release(soon())
 
-    def _pages(self) -> Iterator[PageToPublish]:
-        """Every page, named for its source, with the hash of all that is kept of it."""
-        settings = self._knowledge.settings
-        listings = self._knowledge.library.refresh(settings.layers, Deadline())
-        if not self._ours(generations.served(self._connection, _soon())):
-            # Everything will be written: processes get ready while the pages are read.
-            self._describing.start(sum(source.stamp.size for source in files_of(listings)))
-        found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
-        for source in files_of(listings):
-            if source.source != OWN:
-                continue  # it is published from where it is kept
-            read = self._knowledge.library.read(source)
-            if read is None:
-                raise SageError(f"{source.path} is being written; publish again")
-            named = _named(source, self._options.source)
-            body = body_in(named, read[0])
-            if body is not None:
-                found.append((named, read[0], ending_keys(body)))
-        self._footers = find_footers(endings for _, _, endings in found)
-        model = self._vectors.model
-        for named, data, endings in found:
-            footers = self._footers.intersection(endings)
-            hashed = page_hash(data, named.layer, named.topic, footers, model)
-            yield PageToPublish(named, data, hashed)
+    def _name_commit(self, index: str, meta: Meta, commit: str) -> None:
+        """Let what is served say the last commit that holds exactly that."""
+        if is_committed(commit) and commit != meta.commit:
+            generations.write_meta(self._connection, index, replace(meta, commit=commit), soon())
 
-    def _plan(self, pages: Mapping[str, PageToPublish]) -> "PublishPlan":
-        settings = _shared(self._knowledge.settings)
-        digest = hashlib.blake2b(digest_size=8)
-        for path in sorted(pages):
-            digest.update(f"{path}\0{pages[path].hashed}\0".encode())
-        digest.update(repr(sorted(settings.items())).encode())
+    def prune(self) -> tuple[str, ...]:
+        """Remove what is no longer served, and publish nothing; in a dry run, what would go."""
+        ask, options = self._connection, self._options
+        ask.check_version(soon())
+        if options.dry_run:
+            return unread(ask, options.source, options.grace_seconds)
+        self._lock.acquire(soon())
+        try:
+            return remove_unread(ask, options.source, options.grace_seconds)
+        finally:
+            self._lock.release(soon())
+
+    def _is_served(self) -> bool:
+        """Whether this version published anything of this source that is served."""
+        names = map(parse_name, generations.served(self._connection, soon()))
+        wanted = self._options.source, MAPPING
+        return any(name and (name.source, name.mapping) == wanted for name in names)
+
+    def _counted(self, pages: RepositoryPages) -> int:
+        """The sections of all pages."""
+        sections = done = 0
+        for made in self._describing.described(list(pages.by_path.values()), pages.footers, 0):
+            sections += made.sections
+            done += len(made.lines)
+            self._progress(COUNTING, done, len(pages.by_path))
+        return sections
+
+    def _pruned(self) -> tuple[str, ...]:
+        """Remove what is no longer read after a publish, which is done whether that succeeds."""
+        options = self._options
+        try:
+            return remove_unread(self._connection, options.source, options.grace_seconds)
+        except (Unavailable, TimeoutExceeded) as error:
+            logger.warning("what was published is served; old generations stay for now: %s", error)
+            return ()
+
+    def _plan(self, pages: RepositoryPages) -> "PublishPlan":
         base = self._connection.options.base
-        name = Name(base, self._options.source, digest.hexdigest())
-        alias = generations.served(self._connection, _soon())
-        mine = [one for one in alias if (parse_name(one) or name).source == name.source]
-        ours = self._ours(mine)
+        name = Name(base, self._options.source, pages.content)
+        held = generations.all_of(self._connection, name.source, soon())
+        mine = self._served(held)
+        if not pages.by_path and not self._options.allow_empty:
+            self._refuse_nothing([held[one] for one in mine])
+        ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
         before: tuple[str, Meta] | None = None
         known: dict[str, tuple[str, str]] = {}
-        if ours:
-            before = next(generations.metas(self._connection, ours[:1], _soon()))
+        if ours and self._can_be_read(ours[0]):
+            before = ours[0], held[ours[0]]
             known = self._known(ours[0])
         changed = [
-            path for path, page in pages.items() if known.get(path, ("", ""))[0] != page.hashed
+            path
+            for path, page in pages.by_path.items()
+            if known.get(path, ("", ""))[0] != page.hashed
         ]
-        return PublishPlan(
+        plan = PublishPlan(
             name=name,
             pages=pages,
+            held=held,
             served=tuple(mine),
             before=before,
             known=known,
             changed=changed,
-            removed=[path for path in known if path not in pages],
-            settings=settings,
+            removed=[path for path in known if path not in pages.by_path],
         )
+        if plan.is_needed and str(name) in mine:  # what is served there cannot be read
+            return replace(plan, name=name._replace(content=uuid.uuid4().hex[:16]))
+        return plan
 
-    def _ours(self, served: Iterable[str]) -> list[str]:
-        """Those of some indexes that this version published of this source."""
-        names = ((one, parse_name(one)) for one in served)
-        wanted = self._options.source, MAPPING
-        return [one for one, name in names if name and (name.source, name.mapping) == wanted]
+    def _served(self, held: Mapping[str, Meta]) -> list[str]:
+        """The indexes of this source that the alias knows."""
+        mine: list[str] = []
+        for index in generations.served(self._connection, soon()):
+            parts = parse_name(index)
+            if index in held:
+                mine.append(index)
+            elif parts is None or parts.source == self._options.source:
+                raise Unavailable(generations.not_ours(index))
+        return mine
+
+    def _refuse_nothing(self, served: Iterable[Meta]) -> None:
+        """Take no empty folder for the wish to serve nothing: a sparse checkout has one too.
+
+        Raises:
+            ConfigError: pages are served.
+        """
+        documents = sum(meta.documents for meta in served)
+        if documents:
+            root = self._knowledge.settings.root
+            raise ConfigError(
+                f"{root} holds no pages, and {counted(documents, 'page')} of "
+                f"{self._options.source} would no longer be served; look whether the checkout is "
+                "complete and --root is right, or take them all away with --allow-empty"
+            )
+
+    def _can_be_read(self, index: str) -> bool:
+        if not generations.is_red(self._connection, index, soon()):
+            return True
+        logger.warning("%s, which is served, is red and cannot be read: all is written anew", index)
+        return False
 
     def _known(self, index: str) -> dict[str, tuple[str, str]]:
         """The hash and the layer of every page that is served, by path."""
@@ -206,77 +246,79 @@ class Publisher:
         query = {"term": {"kind": PAGE}}
         return {
             hit["_source"]["path"]: (hit["_source"]["hash"], hit["_source"]["layer"])
-            for hit in all_hits(self._connection, index, query, fields, ["path"], _soon())
+            for hit in all_hits(self._connection, index, query, fields, ["path"], soon())
         }
 
     def _write(self, plan: "PublishPlan") -> int:
         """Write a generation and have it served; its sections."""
         ask, name = self._connection, str(plan.name)
-        waiting = generations.all_of(ask, self._options.source, _soon()).get(name)
-        if waiting is not None and not waiting.published:
-            generations.delete(ask, name, _soon())  # left by a publish that was killed
-            waiting = None
+        waiting = plan.held.get(name)
+        if waiting is not None:
+            is_finished = waiting.published and waiting.content == plan.pages.content
+            if is_finished and not generations.is_red(ask, name, soon()):
+                # Replicas may know newer ones of its line: what they load begins with it again.
+                waiting = replace(waiting, line=uuid.uuid4().hex, commit=plan.pages.commit)
+            else:
+                generations.delete(ask, name, soon())  # left by a publish that was killed
+                waiting = None
         if waiting is None:
             meta = self._begun(plan)
             with bulk_into(ask, name) as bulk:
                 sections = self._written(plan, meta.generation, bulk)
-            waiting = replace(meta, documents=len(plan.pages), sections=sections)
+            waiting = replace(meta, documents=len(plan.pages.by_path), sections=sections)
         self._finish(plan, waiting)
         return waiting.sections
 
     def _begun(self, plan: "PublishPlan") -> Meta:
         """A new index: a copy of the generation before, or an empty one."""
         ask, name = self._connection, str(plan.name)
-        repository = find_repository(self._knowledge.settings.root)
         meta = Meta(
             source=self._options.source,
             generation=0,
             line=uuid.uuid4().hex,
-            commit=repository.head if repository else "",
-            settings=plan.settings,
+            commit=plan.pages.commit,
+            settings=plan.pages.settings,
             model=self._vectors.model,
+            content=plan.pages.content,
         )
         if plan.copies and plan.before is not None:
             index, before = plan.before
             meta = replace(meta, line=before.line, generation=before.generation + 1)
-            settings = {"index.blocks.write": None, "index.refresh_interval": "-1"}
-            body = {"settings": settings}
-            ask.request("POST", f"/{index}/_clone/{name}", body, _soon(), again=False)
-            ask.get(f"/_cluster/health/{name}?wait_for_status=yellow&timeout=60s", _soon())
-            generations.write_meta(ask, name, meta, _soon())
+            new_index.copy(ask, index, name)
+            generations.write_meta(ask, name, meta, soon())
         else:
-            body = index_body(meta.to_json(), self._options.shards)
-            ask.request("PUT", f"/{name}", body, _soon(), again=False)
+            new_index.create(ask, name, index_body(meta.to_json(), self._options.shards))
         return meta
 
     def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:
         """Write what changed, and the words of all of it; the number of all sections."""
         words = self._words(plan) if plan.copies else {}
-        paths = plan.changed if plan.copies else list(plan.pages)
+        paths = plan.changed if plan.copies else list(plan.pages.by_path)
         sections = plan.before[1].sections if plan.copies and plan.before else 0
         if plan.copies:
             for path, layer, old, count in self._old(plan):
                 words.setdefault(layer, WordCount()).remove(words_on(old))
                 sections -= count
-                if path not in plan.pages:
+                if path not in plan.pages.by_path:
                     bulk.delete(page_id(path))
                     gone = {"kind": GONE, "path": path, "generation": generation}
                     bulk.put(f"gone-{page_id(path)}", gone)
         done = 0
-        pages = [plan.pages[path] for path in paths]
-        for made in self._describing.described(pages, self._footers, generation):
+        self._progress(WRITING, done, len(paths))
+        pages = [plan.pages.by_path[path] for path in paths]
+        for made in self._describing.described(pages, plan.pages.footers, generation):
             for path, lines in zip(paths[done:], made.lines, strict=False):
-                self._lock.renew(_soon())
+                self._lock.renew(soon())
                 bulk.add(self._vectors.added_to(lines))
                 if plan.copies:
                     bulk.delete(f"gone-{page_id(path)}")
-            for layer, counted in made.words.items():
-                words.setdefault(layer, WordCount()).join(counted)
+            for layer, joined in made.words.items():
+                words.setdefault(layer, WordCount()).join(joined)
             sections += made.sections
             done += len(made.lines)
-            self._progress(done, len(paths))
-        for layer, counted in words.items():
-            for number, chunk in counted.chunks().items():
+            self._progress(WRITING, done, len(paths))
+        for layer, held in words.items():
+            for number, chunk in held.chunks().items():
                 body = {"kind": WORDS, "layer": layer, "chunk": number, "words": chunk}
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
@@ -288,7 +330,7 @@ class Publisher:
             query = {"term": {"kind": WORDS}}
             fields = {"_source": ["layer"], "stored_fields": ["words", "_source"]}
             order = ["layer", "chunk"]
-            for hit in all_hits(self._connection, plan.before[0], query, fields, order, _soon()):
+            for hit in all_hits(self._connection, plan.before[0], query, fields, order, soon()):
                 count = words.setdefault(hit["_source"]["layer"], WordCount())
                 count.take(hit["fields"]["words"][0])
         return words
@@ -305,7 +347,7 @@ class Publisher:
                 "_source": ["path", "layer", "sections"],
                 "docvalue_fields": [*BUCKET_FIELDS, VECTORS],
             }
-            for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], _soon()):
+            for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], soon()):
                 stored = hit.get("fields", {})
                 self._vectors.remember(stored, plan.before[1].model)
                 places = [from_column(stored[name][0]) for name in BUCKET_FIELDS if name in stored]
@@ -315,48 +357,29 @@ class Publisher:
     def _finish(self, plan: "PublishPlan", meta: Meta) -> None:
         """Check what was written, and let the alias move to it."""
         ask, name = self._connection, str(plan.name)
-        ask.request("POST", f"/{name}/_refresh", None, _soon())
+        ask.request("POST", f"/{name}/_refresh", None, soon())
         self._validate(name, meta)
         closed = {"index.blocks.write": True, "index.refresh_interval": "1s"}
-        ask.request("PUT", f"/{name}/_settings", closed, _soon())
-        self._lock.renew(_soon(), now=True)
-        generations.write_meta(ask, name, replace(meta, published=time.time()), _soon())
+        ask.request("PUT", f"/{name}/_settings", closed, soon())
+        self._lock.renew(soon(), now=True)
+        served = replace(meta, published=time.time(), retired=0.0)
+        generations.write_meta(ask, name, served, soon())
         old = [one for one in plan.served if one != name]
-        generations.move_alias(ask, plan.name, old, _soon())
-        for index in old:
-            if (parse_name(index) or plan.name).mapping == MAPPING:
-                _, before = next(generations.metas(ask, [index], _soon()))
-                retired = replace(before, retired=time.time())
-                generations.write_meta(ask, index, retired, _soon())
+        generations.move_alias(ask, plan.name, old, soon())
 
     def _validate(self, name: str, meta: Meta) -> None:
         query = {"term": {"kind": PAGE}}
         sums = {"sections": {"sum": {"field": "sections"}}}
         body = {"size": 0, "query": query, "track_total_hits": True, "aggs": sums}
-        answer = self._connection.request("POST", f"/{name}/_search", body, _soon())
+        answer = self._connection.request("POST", f"/{name}/_search", body, soon())
         found = answer["hits"]["total"]["value"], int(answer["aggregations"]["sections"]["value"])
         if found != (meta.documents, meta.sections):
-            generations.delete(self._connection, name, _soon())
+            generations.delete(self._connection, name, soon())
             raise Unavailable(
                 f"the cluster holds {found[0]:,} pages and {found[1]:,} sections where "
                 f"{meta.documents:,} and {meta.sections:,} were written; "
                 "what was served is served still; publish again"
             )
-
-    def _pruned(self, plan: "PublishPlan | None") -> tuple[str, ...]:
-        """Remove generations that nobody reads any more; the names of those removed."""
-        ask = self._connection
-        alias = generations.served(ask, _soon())
-        now = time.time()
-        gone: list[str] = []
-        for name, meta in generations.all_of(ask, self._options.source, _soon()).items():
-            if name in alias or (plan is not None and name == str(plan.name)):
-                continue
-            is_left_over = not meta.published
-            if is_left_over or now - (meta.retired or now) >= self._options.grace_seconds:
-                generations.delete(ask, name, _soon())
-                gone.append(name)
-        return tuple(gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,19 +387,24 @@ class PublishPlan:
     """What has to be done to bring the cluster to some pages."""
 
     name: Name
-    pages: Mapping[str, PageToPublish]
+    pages: RepositoryPages
+    held: Mapping[str, Meta]
+    """Every generation of this source that lies in the cluster."""
     served: tuple[str, ...]
-    """The indexes of this source that the alias knows."""
+    """Those that the alias knows."""
     before: tuple[str, Meta] | None
+    """What is served, where it can be read."""
     known: Mapping[str, tuple[str, str]]
     changed: list[str]
     """New and changed paths."""
     removed: list[str]
-    settings: Mapping[str, Any]
 
     @property
     def is_needed(self) -> bool:
-        return self.served != (str(self.name),)
+        if self.before is None:
+            return True
+        index, meta = self.before
+        return self.served != (index,) or self.pages.content != meta.content
 
     @property
     def copies(self) -> bool:
@@ -386,37 +414,14 @@ class PublishPlan:
 
     def told(self, sections: int, *, moved: bool) -> Published:
         added = sum(path not in self.known for path in self.changed)
+        served = "" if self.is_needed or self.before is None else self.before[0]
         return Published(
             source=self.name.source,
-            index=str(self.name),
-            documents=len(self.pages),
+            index=served or str(self.name),
+            documents=len(self.pages.by_path),
             sections=sections,
             added=added,
             changed=len(self.changed) - added,
             removed=len(self.removed),
             moved=moved,
         )
-
-
-def _named(source: SourceFile, name: str) -> SourceFile:
-    """A file as it is called beside those of other sources."""
-    if name == OWN:
-        return source
-    layer, _, rest = source.topic.partition("/")
-    address = f"{layer}/{name}/{rest}"
-    return source._replace(path=f"{name}/{source.path}", address=address, source=name)
-
-
-def _shared(settings: Settings) -> dict[str, Any]:
-    """What replicas need to know of a repository's settings."""
-    return {
-        "layers": list(settings.repository_layers or settings.layers),
-        "synonyms": {word: list(others) for word, others in settings.synonyms.items()},
-        "recipes": settings.recipes,
-        "language": settings.context.language or repository_language(settings.root),
-        "stale_months": settings.check.stale_months,
-    }
-
-
-def _soon() -> Deadline:
-    return Deadline(STEP_SECONDS * 1000)

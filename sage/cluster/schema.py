@@ -5,13 +5,14 @@ once the alias knows it. Its name holds the version of the mapping and the hash 
 """
 
 import hashlib
+import re
 import zlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sage.errors import ConfigError
 from sage.terms.analysis import stem_of
-from sage.values import OWN
+from sage.values import ALL_LAYERS, OWN
 
 MAPPING = 4
 """To be raised whenever the mapping, or what is written into it, changes."""
@@ -61,6 +62,12 @@ def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
     }
 
 
+_NAME = re.compile(
+    r"(?P<base>[^-]+)-v(?P<mapping>[0-9]{1,9})-(?P<source>.+)-(?P<content>[^-]+)", re.DOTALL
+)
+_SOURCE = re.compile(r"[a-z0-9_][a-z0-9_-]{0,39}")
+
+
 class Name(NamedTuple):
     """The parts of the name of an index."""
 
@@ -74,16 +81,17 @@ class Name(NamedTuple):
 
 
 def pattern(base: str, source: str = "*") -> str:
-    """Matches the indexes of a base, or of one of its sources."""
+    """Matches the indexes of a base, or of one of its sources, and of some others."""
     return f"{base}-v*-{source}-*"
 
 
 def parse_name(name: str) -> Name | None:
     """The parts of a name; None when it is not one of ours."""
-    parts = name.split("-")
-    if len(parts) != 4 or not parts[1][1:].isdigit():
+    # Only a source may hold a hyphen: neither a base nor a hash does.
+    found = _NAME.fullmatch(name)
+    if found is None:
         return None
-    return Name(parts[0], parts[2], parts[3], int(parts[1][1:]))
+    return Name(found["base"], found["source"], found["content"], int(found["mapping"]))
 
 
 def checked_source(name: str) -> str:
@@ -94,10 +102,10 @@ def checked_source(name: str) -> str:
     """
     if not name:
         return OWN
-    allowed = "abcdefghijklmnopqrstuvwxyz0123456789_"
-    if len(name) > 40 or not all(character in allowed for character in name):
+    if not _SOURCE.fullmatch(name) or name == ALL_LAYERS:
         raise ConfigError(
-            f"--source {name!r}: use at most 40 lower-case letters, digits and underscores"
+            f"--source {name!r}: use at most 40 lower-case letters, digits, underscores and "
+            f"hyphens, no hyphen first, and not {ALL_LAYERS}"
         )
     return name
 

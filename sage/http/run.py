@@ -98,11 +98,11 @@ def _serve_with_workers(
     settings: Settings, options: HttpOptions, open_base: Callable[[Settings], KnowledgeBase]
 ) -> NoReturn:
     """Serve with several processes until a signal comes."""
+    limits = divided(options.limits, options.workers)
     # Bound and not listening: it holds the port for the workers, whose sockets share it.
     reserved = bound_sockets(options.host, options.port, is_shared=True, listens=False)
     access = Access.at(addresses_of(reserved), options, settings)
     port: int = reserved[0].getsockname()[1]
-    own = replace(options, port=port, limits=divided(options.limits, options.workers))
     memory = SharedMemory(options.workers)
     _begin_to_log(settings)
     # Imported before there are workers, so that they share its memory.
@@ -110,6 +110,7 @@ def _serve_with_workers(
 
     def work(worker: int, is_first: bool) -> NoReturn:
         siblings = Siblings(memory, worker)
+        own = replace(options, port=port, limits=limits[worker])
         knowledge = open_base(settings)
         asyncio.run(_serve_as_worker(knowledge, own, access, siblings, is_first))
         logging.shutdown()

@@ -8,7 +8,6 @@ limit is divided among them.
 import ctypes
 import gc
 import logging
-import math
 import mmap
 import os
 import signal
@@ -90,11 +89,26 @@ class Siblings:
         return added_up([page, *map(self.memory.page, others)])
 
 
-def divided(limits: Limits, workers: int) -> Limits:
-    """The part of each worker; the rates are shared and stay whole."""
+def divided(limits: Limits, workers: int) -> list[Limits]:
+    """The part of each worker; the rates are shared and stay whole.
 
+    Parts add up to the whole. Of what is less than one for each, every worker has one; and each
+    may hold at least one answer of the greatest length.
+
+    Raises:
+        ConfigError: fewer calls may run than there are workers.
+    """
+    if limits.running < workers:
+        raise ConfigError(
+            f"--running {limits.running} is less than --workers {workers}: each of them runs at "
+            "least one call; raise --running or take fewer workers"
+        )
+    return [_part(limits, workers, worker) for worker in range(workers)]
+
+
+def _part(limits: Limits, workers: int, worker: int) -> Limits:
     def part(number: int) -> int:
-        return math.ceil(number / workers)
+        return max(number // workers + (worker < number % workers), 1)
 
     return replace(
         limits,

@@ -10,6 +10,7 @@ import pytest
 
 from sage.cluster.connection import (
     Connection,
+    DiskFull,
     PatientConnection,
     WholeConnection,
     cluster_options,
@@ -17,6 +18,9 @@ from sage.cluster.connection import (
 from sage.cluster.lock import PublishLock
 from sage.deadline import Deadline
 from sage.errors import ConfigError, TimeoutExceeded, Unavailable
+from tests.commands import Run, run
+
+__all__ = ["run"]
 
 GONE = "http://127.0.0.1:9"
 
@@ -33,6 +37,7 @@ class Cluster(ThreadingHTTPServer):
         """So many requests are refused before one is answered."""
         self.answer: object = {"version": {"distribution": "opensearch", "number": "2.5.0"}}
         self.seen: list[str | None] = []
+        self.paths: list[str] = []
         self.let_go = threading.Event()
         self.let_go.set()
 
@@ -46,6 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.seen.append(self.headers["Authorization"])
+        self.server.paths.append(self.path)
         self.server.let_go.wait(30)
         data = json.dumps(self.server.answer).encode()
         is_busy = len(self.server.seen) <= self.server.refusals
@@ -166,6 +172,18 @@ def test_credentials_are_sent_and_never_shown(cluster: Cluster, tmp_path: Path) 
         (["https://ada:geheim@search"], "sage", {}),
         (["http://search.example.com"], "sage", {"SAGE_OPENSEARCH_USER": "ada"}),
         (["https://search"], "Sage-Base", {}),
+        (["https://search"], "_base", {}),
+        (["https://search"], "", {}),
+        (["https://search"], "b" * 101, {}),
+        (["http://127.0.0.1:abc"], "sage", {}),
+        (["http://127.0.0.1:99999"], "sage", {}),
+        (["http://[::1"], "sage", {}),
+        (["https://ada:geheim@[::1"], "sage", {}),
+        (["https://a..b"], "sage", {}),
+        (["https://" + "a" * 64 + ".example.com"], "sage", {}),
+        (["https://search/?pretty=geheim"], "sage", {}),
+        (["https://se arch"], "sage", {}),
+        (["https://search"], "sage", {"SAGE_OPENSEARCH_USER": "ada"}),
     ],
 )
 def test_a_wrong_option_is_refused_without_its_secret(
@@ -174,6 +192,43 @@ def test_a_wrong_option_is_refused_without_its_secret(
     with pytest.raises(ConfigError) as refused:
         cluster_options(urls, base, environment)
     assert "geheim" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["geheim\n", "ada:\n", ":geheim\n", "\nada:geheim\n", ""])
+def test_a_file_without_credentials_is_refused_without_its_content(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "credentials"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="--credentials") as refused:
+        cluster_options(["https://search"], "sage", {}, file)
+    assert "geheim" not in str(refused.value)
+
+
+def test_every_request_goes_below_the_path_of_the_address(cluster: Cluster) -> None:
+    with Connection(cluster_options([f"{cluster.url}/search/v2/"], "sage", {})) as connection:
+        connection.check_version(Deadline(20_000))
+        connection.get("/_alias/sage", Deadline(20_000))
+    assert cluster.paths == ["/search/v2/", "/search/v2/_alias/sage"]
+
+
+def test_a_full_disk_is_no_cluster_that_is_busy(cluster: Cluster) -> None:
+    reason = "index [x] blocked by: [TOO_MANY_REQUESTS/12/index has read-only-allow-delete block];"
+    cluster.status = 429
+    cluster.answer = {"error": {"type": "cluster_block_exception", "reason": reason}}
+    with pytest.raises(DiskFull, match="free room on its disks"):
+        ask(cluster.url)
+    assert len(cluster.seen) == 1
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:abc", "http://[::1"])
+@pytest.mark.parametrize("words", [("publish",), ("info",)])
+def test_the_command_ends_with_one_line_where_an_address_is_none(
+    run: Run, words: tuple[str, ...], url: str
+) -> None:
+    code, out, err = run(*words, "--url", url)
+    assert (code, out, err.count("\n")) == (4, "", 1)
+    assert "--url is no address" in err
 
 
 class _Wire:

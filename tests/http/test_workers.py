@@ -13,7 +13,10 @@ from sage.access.limits import Limits
 from sage.access.token_file import TokenFile
 from sage.http.metrics import CounterMetric, Histogram, added_up, gauge, rendered
 from sage.http.workers import SharedMemory, Siblings, divided
+from tests.commands import Run, run
 from tests.httpkit import Client, Process, wait_until_ready, write_base
+
+__all__ = ["run"]
 
 PATIENCE = 120
 
@@ -130,9 +133,27 @@ def test_a_page_that_is_being_written_is_not_read() -> None:
 
 
 def test_limits_are_divided_and_rates_are_not() -> None:
-    part = divided(Limits(), 3)
-    assert (part.running, part.streams, part.connections) == (3, 86, 683)
-    assert (part.token_rate, part.answer_bytes) == (Limits().token_rate, Limits().answer_bytes)
+    whole = Limits()
+    parts = divided(whole, 3)
+    assert [part.running for part in parts] == [3, 3, 2]
+    for name in ("running", "waiting", "connections", "address_connections"):
+        assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
+    for name in ("streams", "caller_streams", "held_bytes"):
+        assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
+    for part in parts:
+        assert (part.token_rate, part.answer_bytes) == (whole.token_rate, whole.answer_bytes)
+
+
+def test_of_few_streams_every_worker_has_one() -> None:
+    parts = divided(Limits(running=64, caller_streams=32), 64)
+    assert {part.caller_streams for part in parts} == {1}
+    assert {part.held_bytes for part in parts} == {Limits().answer_bytes}
+
+
+def test_fewer_calls_than_workers_are_refused(run: Run) -> None:
+    code, out, err = run("serve", "--http", "--running", "1", "--workers", "2", "--port", "0")
+    assert (code, out) == (4, "")
+    assert "--running 1 is less than --workers 2" in err
 
 
 def test_who_signs_in_with_one_worker_is_known_to_all_until_the_token_goes(

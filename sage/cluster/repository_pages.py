@@ -1,0 +1,154 @@
+"""What a repository publishes: its pages, named for their source, each with the hash of all that is
+kept of it, and what replicas need of its settings.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sage.cluster.describer import PageToPublish
+from sage.cluster.page_record import page_hash
+from sage.context.repository import repository_language
+from sage.deadline import Deadline
+from sage.documents.boilerplate import ending_keys, find_footers
+from sage.documents.files import SourceFile
+from sage.documents.library import body_in
+from sage.documents.source_roots import files_of
+from sage.errors import SageError
+from sage.git import find_repository
+from sage.knowledge import KnowledgeBase
+from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
+from sage.settings import Settings
+from sage.values import OWN
+
+Progress = Callable[[int, int], None]
+
+_DIRTY = "-dirty"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryPages:
+    """All that one publish brings to the cluster."""
+
+    by_path: Mapping[str, PageToPublish]
+    footers: frozenset[str]
+    """Endings that many pages share, which are not what a page says."""
+    settings: Mapping[str, Any]
+    """What replicas need of the settings of the repository."""
+    content: str
+    """The hash of all of it."""
+    commit: str
+    """The commit that is checked out, with `-dirty` where a page is not as it is there; empty
+    where there is none, or none that holds any of the pages."""
+
+
+def size_of_pages(knowledge: KnowledgeBase) -> int:
+    """The bytes of all pages, none of them read."""
+    listings = knowledge.library.refresh(knowledge.settings.layers, Deadline())
+    return sum(source.stamp.size for source in files_of(listings))
+
+
+def pages_of(
+    knowledge: KnowledgeBase, name: str, model: str, progress: Progress = lambda _done, _total: None
+) -> RepositoryPages:
+    """Read what a repository publishes.
+
+    Args:
+        name: that of its source.
+        model: what makes the vectors of pages; empty without any.
+        progress: told how many of all files are read.
+
+    Raises:
+        SageError: a page could not be read.
+    """
+    listings = knowledge.library.refresh(knowledge.settings.layers, Deadline())
+    found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
+    in_files: dict[str, bytes] = {}
+    # What other sources have is published from where it is kept.
+    own = [source for source in files_of(listings) if source.source == OWN]
+    for done, source in enumerate(own):
+        progress(done, len(own))
+        read = knowledge.library.read(source)
+        if read is None:
+            raise SageError(f"{source.path} is being written; publish again")
+        named = _named(source, name)
+        in_files[source.path] = read[0]
+        body = body_in(named, read[0])
+        if body is not None:
+            found.append((named, read[0], ending_keys(body)))
+    progress(len(own), len(own))
+    footers = find_footers(endings for _, _, endings in found)
+    pages: dict[str, PageToPublish] = {}
+    for named, data, endings in found:
+        shared = footers.intersection(endings)
+        hashed = page_hash(data, named.layer, named.topic, shared, model)
+        pages[named.path] = PageToPublish(named, data, hashed)
+    settings = _shared(knowledge.settings)
+    commit = _commit(knowledge.settings, in_files)
+    return RepositoryPages(pages, footers, settings, _content(pages, settings), commit)
+
+
+def is_committed(commit: str) -> bool:
+    """Whether a commit is known and all pages were as it has them."""
+    return bool(commit) and not commit.endswith(_DIRTY)
+
+
+def _commit(settings: Settings, files: Mapping[str, bytes]) -> str:
+    """The commit that pages are of, and whether they are as it has them."""
+    repository = find_repository(settings.root)
+    if repository is None:
+        return ""
+    above = settings.root.relative_to(repository.top).as_posix()
+    prefix = "" if above == "." else f"{above}/"
+    folders = [KNOWLEDGE_DIR, *(one for paths in settings.layer_paths.values() for one in paths)]
+    is_inside = all(path.startswith(f"{KNOWLEDGE_DIR}/") for path in files)
+    place = f"{prefix}{KNOWLEDGE_DIR}" if is_inside and len(folders) == 1 else above
+    committed = {path.removeprefix(prefix): blob for path, blob in repository.blobs(place).items()}
+    if not committed:
+        return ""
+    is_clean = all(
+        committed.get(path) in (repository.blob_of(data), repository.blob_of(_as_stored(data)))
+        for path, data in files.items()
+    )
+    pages = (path for path in committed if path.endswith(MARKDOWN_SUFFIXES))
+    below = tuple(f"{folder}/" for folder in folders)
+    is_whole = all(
+        path in files or not path.startswith(below) or os.path.lexists(settings.root / path)
+        for path in pages
+    )
+    return repository.head if is_clean and is_whole else f"{repository.head}{_DIRTY}"
+
+
+def _as_stored(data: bytes) -> bytes:
+    """A file as git keeps it where it is asked to give out lines that end with CR and LF."""
+    return data.replace(b"\r\n", b"\n")
+
+
+def _content(pages: Mapping[str, PageToPublish], settings: Mapping[str, Any]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for path in sorted(pages):
+        digest.update(f"{path}\0{pages[path].hashed}\0".encode())
+    digest.update(repr(sorted(settings.items())).encode())
+    return digest.hexdigest()
+
+
+def _named(source: SourceFile, name: str) -> SourceFile:
+    """A file as it is called beside those of other sources."""
+    if name == OWN:
+        return source
+    layer, _, rest = source.topic.partition("/")
+    address = f"{layer}/{name}/{rest}"
+    return source._replace(path=f"{name}/{source.path}", address=address, source=name)
+
+
+def _shared(settings: Settings) -> dict[str, Any]:
+    """What replicas need to know of a repository's settings."""
+    return {
+        "layers": list(settings.repository_layers or settings.layers),
+        "synonyms": {word: list(others) for word, others in settings.synonyms.items()},
+        "recipes": settings.recipes,
+        "language": settings.context.language or repository_language(settings.root),
+        "stale_months": settings.check.stale_months,
+    }
