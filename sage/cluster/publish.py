@@ -50,6 +50,8 @@ from sage.values import OWN
 GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
 STEP_SECONDS = 120.0
+_MOST_ANCESTORS = 100
+"""A replica that misses more generations in a row loads all."""
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
@@ -216,14 +218,15 @@ class Publisher:
         meta = Meta(
             source=self._options.source,
             generation=0,
-            line=uuid.uuid4().hex,
+            key=uuid.uuid4().hex,
             commit=repository.head if repository else "",
             settings=plan.settings,
             model=self._vectors.model,
         )
         if plan.copies and plan.before is not None:
             index, before = plan.before
-            meta = replace(meta, line=before.line, generation=before.generation + 1)
+            ancestors = (before.key, *before.ancestors)[:_MOST_ANCESTORS]
+            meta = replace(meta, generation=before.generation + 1, ancestors=ancestors)
             settings = {"index.blocks.write": None, "index.refresh_interval": "-1"}
             body = {"settings": settings}
             ask.request("POST", f"/{index}/_clone/{name}", body, _soon(), again=False)

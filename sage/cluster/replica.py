@@ -14,18 +14,16 @@ from functools import cached_property
 
 from sage.cluster import generations
 from sage.cluster.connection import Connection, NotThere
-from sage.cluster.generations import Meta
-from sage.cluster.page_record import PageRows, entries_of, rows_of
-from sage.cluster.requests import all_hits
-from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
+from sage.cluster.loading import Loader, SourceGeneration
+from sage.cluster.page_record import PageRows
 from sage.cluster.vectors import VectorReader
-from sage.cluster.words import Chunks, ClusterWords
+from sage.cluster.words import ClusterWords
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
 from sage.documents.places import topic_of
 from sage.documents.source_roots import Listing
-from sage.errors import SageError, TimeoutExceeded, Unavailable
-from sage.search.catalog import Catalog, DocumentEntry, RowRange
+from sage.errors import TimeoutExceeded, Unavailable
+from sage.search.catalog import Catalog, RowRange
 from sage.search.scoring import CorpusStats
 
 logger = logging.getLogger("sage.cluster")
@@ -34,19 +32,6 @@ LOOK_SECONDS = 0.5
 """So old may be what a replica knows of the alias when a call comes."""
 _LOAD_SECONDS = 120.0
 _KEPT_VIEWS = 3
-
-
-@dataclass(frozen=True)
-class SourceGeneration:
-    """One source in one generation."""
-
-    index: str
-    meta: Meta
-    entries: Mapping[str, DocumentEntry]
-    rows: Mapping[str, PageRows]
-    """By the path of the page."""
-    words: Mapping[str, Chunks]
-    """By layer."""
 
 
 class Scope:
@@ -231,52 +216,11 @@ class Replica:
         return self._views[0]
 
     def _loaded(self, names: Sequence[str], deadline: Deadline) -> View:
-        known = {source.index: source for view in self._views for source in view.sources}
-        lines = {source.meta.line: source for source in known.values()}
-        sources: list[SourceGeneration] = []
-        for name in names:
-            if name in known:
-                sources.append(known[name])
-                continue
-            _, meta = next(generations.metas(self.connection, [name], deadline))
-            before = lines.get(meta.line)
-            if before is not None and before.meta.generation >= meta.generation:
-                before = None
-            sources.append(self._source(name, meta, before, deadline))
-        return View(tuple(sources))
-
-    def _source(
-        self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
-    ) -> SourceGeneration:
-        """A source as an index has it; of one that descends from a known one, what changed."""
-        since = before.meta.generation if before else -1
-        entries = dict(before.entries) if before else {}
-        rows = dict(before.rows) if before else {}
-        words: dict[str, dict[int, str]] = {}
-        if before:
-            words = {layer: dict(chunks) for layer, chunks in before.words.items()}
-        newer = {"range": {"generation": {"gt": since}}}
-
-        def kind(name: str) -> dict[str, object]:
-            return {"bool": {"filter": [{"term": {"kind": name}}, newer]}}
-
-        ask = self.connection
-        for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
-            entries.pop(hit["_source"]["path"], None)
-            rows.pop(hit["_source"]["path"], None)
-        pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
-        sources = [hit["_source"] for hit in pages]
-        for entry, source in zip(entries_of(sources), sources, strict=True):
-            entries[entry.path] = entry
-            rows[entry.path] = rows_of(source, entry.rows)
-        if self.vectors.reads(meta.model):
-            fields = {"_source": ["path"], "docvalue_fields": [VECTORS]}
-            for hit in all_hits(ask, index, kind(PAGE), fields, ["path"], deadline):
-                self.vectors.take(entries[hit["_source"]["path"]], hit["fields"])
-        shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
-        for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
-            place = hit["_source"]
-            words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
-        if len(entries) != meta.documents:
-            raise SageError(f"{index} holds {len(entries)} pages and says {meta.documents}")
-        return SourceGeneration(index, meta, entries, rows, words)
+        current = {source.index: source for view in self._views[:1] for source in view.sources}
+        # The vectors in memory are those of the view in force, and of no earlier one.
+        views = self._views[: 1 if self.vectors.meaning is not None else _KEPT_VIEWS]
+        known = [source for view in views for source in view.sources]
+        loader = Loader(self.connection, self.vectors)
+        return View(
+            tuple(current.get(name) or loader.load(name, known, deadline) for name in names)
+        )

@@ -13,7 +13,7 @@ from sage.errors import ConfigError
 from sage.terms.analysis import stem_of
 from sage.values import OWN
 
-MAPPING = 4
+MAPPING = 5
 """To be raised whenever the mapping, or what is written into it, changes."""
 BUCKETS = 64
 """The places of words lie in so many fields, by stem: a search loads those of its own words."""
