@@ -50,6 +50,10 @@ class Loaded:
 class PageStore(Protocol):
     """Where the pages of a base lie, when they are no files of its root."""
 
+    @property
+    def settings(self) -> Settings:
+        """The settings that they were published with last."""
+
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold, all at the same moment."""
 
@@ -95,6 +99,21 @@ class Library:
         if self._pages is not None:
             return [(source, "") for source in self.settings.served]
         return [(root.source, root.fault) for root in self._sources.values()]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the pages come from elsewhere, with settings that change meanwhile."""
+        return self._pages is not None
+
+    @property
+    def current_settings(self) -> Settings:
+        """The settings as they are published now; as long as they stay, the same object.
+
+        Whoever may see some layers only is never given those of all.
+        """
+        if self._pages is None or self.settings.is_narrowed:
+            return self.settings
+        return self._pages.settings
 
     @property
     def has_place(self) -> bool:

@@ -1,14 +1,24 @@
 """A replica that serves on is as right as one that was opened just now."""
 
+import signal
+import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sage.cluster.backend import open_cluster
 from sage.cluster.conformance import PAGES
+from sage.cluster.connection import ClusterOptions, Connection
+from sage.cluster.generations import all_of, write_meta
+from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
-from tests.cluster.conftest import Team
-from tests.conftest import Base
+from sage.settings import rootless_settings
+from sage.values import OWN
+from tests.cluster.conftest import Team, beside, eventually, told
+from tests.cluster.nodes import Node
 
 State = Mapping[str, str]
 
@@ -54,11 +64,7 @@ def said(replica: KnowledgeBase) -> dict[str, object]:
 @pytest.fixture
 def payments(team: Team, tmp_path: Path) -> Team:
     """Another repository that publishes into the same base, as a source of its own."""
-    base = Base(tmp_path / "payments" / "repo", tmp_path / "cache", team.base.open().counter)
-    beside = Team(base, team.options.urls[0])
-    beside.connection.close()
-    beside.connection, beside.options = team.connection, team.options
-    return beside
+    return beside(team, tmp_path / "payments")
 
 
 @pytest.mark.parametrize(
@@ -118,4 +124,81 @@ def test_a_commit_that_is_published_again_says_since_when(team: Team) -> None:
     replica.search("rollback")
     fresh = team.replica()
     fresh.search("rollback")
-    assert replica.info()["published"] == fresh.info()["published"]  # type: ignore[typeddict-item]
+    assert told(replica)["published"] == told(fresh)["published"]
+
+
+class SlowLoads(Connection):
+    """Lets nobody load pages until it is told to."""
+
+    def __init__(self, options: ClusterOptions) -> None:
+        super().__init__(options)
+        self.may_load = threading.Event()
+        self.may_load.set()
+
+    def __enter__(self) -> "SlowLoads":
+        return self
+
+    def request(self, method: str, path: str, body: object, *rest: Any, **more: Any) -> Any:
+        if isinstance(body, bytes) and b'"gt": ' in body:
+            self.may_load.wait(30)
+        return super().request(method, path, body, *rest, **more)
+
+
+def test_a_generation_that_loads_slowly_holds_up_no_call(team: Team) -> None:
+    publish(team, A)
+    settings = rootless_settings(environment=team.base.environment)
+    with SlowLoads(team.options) as slow:
+        replica = open_cluster(slow, settings, Deadline(60_000))
+        before = told(replica)["published"]
+        slow.may_load.clear()
+        publish(team, B)
+        for _ in range(2):
+            answer = replica.search("badger", deadline=Deadline(2_000))
+            assert not answer["results"]
+            assert (answer["complete"], "is being loaded" in answer["note"]) == (False, True)
+        assert not replica.context("coding", task="badger", deadline=Deadline(2_000))["complete"]
+        got = replica.get("practices", "apple", deadline=Deadline(2_000))
+        assert ("apple" in got["content"], got["metadata"]["complete"]) == (True, False)
+        info = told(replica)
+        assert (info["status"], info["published"]) == ("degraded", before)
+        assert info["behind_seconds"] > 1.0
+        slow.may_load.set()
+        eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
+        assert "complete" not in replica.search("badger")
+        assert told(replica)["status"] == "healthy"
+
+
+def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> None:
+    publish(team, A)
+    replica = team.replica()
+    assert told(replica)["behind_seconds"] < 1.0
+    node.kill(signal.SIGSTOP)
+    try:
+        for least in (1.0, 3.0):
+            eventually(
+                lambda least=least: replica.info(Deadline(500))["behind_seconds"] > least,  # type: ignore[misc,typeddict-item]
+                f"{least} s since the alias was known",
+            )
+        assert replica.info(Deadline(500))["status"] == "unhealthy"
+    finally:
+        node.kill(signal.SIGCONT)
+    eventually(lambda: told(replica)["status"] == "healthy", "signs of its recovery")
+    assert told(replica)["behind_seconds"] < 1.0
+
+
+def test_what_cannot_be_loaded_is_told_and_what_is_in_memory_is_served(team: Team) -> None:
+    publish(team, A)
+    replica = team.replica()
+    publish(team, B)
+    index = team.served[0]
+    meta = all_of(team.connection, OWN, Deadline(30_000))[index]
+    write_meta(team.connection, index, replace(meta, documents=99), Deadline(30_000))
+    assert replica.search("apple")["results"]
+    info = told(replica)
+    assert (info["status"], "does not hold what it says" in info["reasons"][0]) == (
+        "unhealthy",
+        True,
+    )
+    write_meta(team.connection, index, meta, Deadline(30_000))
+    eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
+    assert told(replica)["status"] == "healthy"
