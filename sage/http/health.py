@@ -46,6 +46,12 @@ class Health:
         self._warm = False
         self.reloads = Histogram("sage_reload_seconds", "Time to take in a changed checkout.")
 
+    def watch_over(self, knowledge: KnowledgeBase) -> None:
+        """Look at another base from now on: the same with other settings."""
+        before, self._knowledge = self._knowledge, AsyncKnowledge(knowledge)
+        self._info = None
+        before.close()
+
     async def follow(self) -> None:
         """Make everything ready, then again whenever the files change, for ever."""
         await watch(self.take_in)
