@@ -8,17 +8,16 @@ from typing import TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
 from sage.cluster.connection import ClusterOptions, Connection, NotThere
+from sage.cluster.pages import ClusterPages, scope_of
 from sage.cluster.published_settings import PublishedSettings
 from sage.cluster.reader import ClusterReader
 from sage.cluster.replica import LONGEST_WAIT_SECONDS, Replica, Scope, View
-from sage.cluster.requests import check_search, inside, searched
-from sage.cluster.schema import page_id
+from sage.cluster.requests import check_search
 from sage.cluster.vectors import VectorReader
 from sage.deadline import Clocks, Deadline
 from sage.documents.document import Page
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile
 from sage.documents.library import Library
-from sage.documents.source_roots import Listing
 from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.search.catalog import DocumentEntry
@@ -37,11 +36,6 @@ from sage.token_counter import BundledVocabulary
 T = TypeVar("T")
 
 _START_SECONDS = 60.0
-
-
-def scope_of(view: View, settings: Settings) -> Scope:
-    """What may be seen of a view with some settings."""
-    return view.scope(settings.layers, settings.seen_sources)
 
 
 @dataclass(frozen=True)
@@ -192,49 +186,6 @@ class ClusterEngine:
         meaning = self._replica.vectors.meaning_of(scope.models)
         generation = meaning.generation if meaning else 0
         return ClusterSnapshot(self, scope, self._replica.behind, generation)
-
-
-class ClusterPages:
-    """The pages of some layers, from the cluster."""
-
-    def __init__(self, replica: Replica, settings: Settings, published: PublishedSettings) -> None:
-        self._replica = replica
-        self._settings = settings
-        self._published = published
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of all that is published."""
-        return self._published.current
-
-    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
-        """What the layers hold, all of one view."""
-        scope = scope_of(self._replica.view(deadline), self._settings)
-        listings = scope.earlier_listings if self._replica.behind else scope.listings
-        return tuple(listings[layer] for layer in layers)
-
-    def read(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp]:
-        """The text of a page, of the view that it was listed from."""
-        for view in self._replica.views:
-            scope = scope_of(view, self._settings)
-            entry = scope.catalog.entries.get(source.path)
-            if entry is not None and entry.stamp == source.stamp:
-                return self._text(scope, source, deadline), source.stamp
-        raise FileNotFoundError(source.path)
-
-    def _text(self, scope: Scope, source: SourceFile, deadline: Deadline) -> bytes:
-        one = {"ids": {"values": [page_id(source.path)]}}
-        body = {"query": {"bool": {"filter": inside(scope, one)}}, "stored_fields": ["text"]}
-        try:
-            hits = searched(self._replica.connection, scope.indexes, body, deadline)["hits"]["hits"]
-        except NotThere as error:
-            raise Unavailable(
-                "this generation was removed meanwhile; ask again for the one in force"
-            ) from error
-        if not hits:
-            raise FileNotFoundError(source.path)
-        text: str = hits[0]["fields"]["text"][0]
-        return text.encode("utf-8")
 
 
 class ClusterBackend:
