@@ -109,11 +109,23 @@ class Health:
             gauge("sage_problems", "Problems found in files.", info["problems"]["count"]),
             gauge("sage_cache_hit_ratio", "Answers that were ready.", info["cache"]["hit_rate"]),
             gauge("sage_uptime_seconds", "Time since the start.", info["uptime_seconds"]),
+            *_published(info),
             self.reloads.lines(),
         ]
 
     def close(self) -> None:
         self._knowledge.close()
+
+
+def _published(info: Info) -> Iterator[Iterator[str]]:
+    """Of a replica which generations it serves, and how far they may be behind."""
+    if "published" not in info:
+        return
+    labels = ("source", "generation", "commit")
+    served = {tuple(str(one[name]) for name in labels): 1.0 for one in info["published"]}
+    yield family("sage_generation", "What is served of each source.", "gauge", labels, served)
+    words = "Time since what is served was known to be the last that was published."
+    yield gauge("sage_behind_seconds", words, info["behind_seconds"])
 
 
 def _known(
