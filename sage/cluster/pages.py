@@ -39,6 +39,10 @@ class ClusterPages:
         """The settings of all that is published."""
         return self._published.current
 
+    def follow(self, deadline: Deadline) -> None:
+        """See what is published now."""
+        self._replica.follow(deadline)
+
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold, all of one view."""
         scope = scope_of(self._replica.view(deadline), self._settings)

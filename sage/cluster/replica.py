@@ -34,6 +34,8 @@ LOOK_SECONDS = 0.5
 """So old may be what a replica knows of the alias when a call comes."""
 LONGEST_WAIT_SECONDS = 1.0
 """So long a call waits for what the cluster says, or for what it begins to load."""
+TURN_SECONDS = 0.25
+"""So long a call waits for another one that looks."""
 _PATIENCE_SECONDS = 5.0
 """The same for whoever sets no limit."""
 _LOAD_SECONDS = 600.0
@@ -210,19 +212,33 @@ class Replica:
             Unavailable, TimeoutExceeded: there is no view yet, and none can be loaded.
         """
         views = self._views
-        if views and not fresh and self._clock() - self._looked < LOOK_SECONDS:
+        is_needed = fresh or not views
+        if not is_needed and self._is_fresh:
             return views[0]
-        # Whoever finds another one looking goes on with what there is.
-        if not self._looking.acquire(blocking=not views or fresh):
+        # Whoever finds another one looking for long goes on with what there is.
+        if not self._looking.acquire(timeout=-1 if is_needed else TURN_SECONDS):
             return views[0]
         try:
-            self._look(deadline, fresh)
+            if is_needed or not self._is_fresh:
+                self._look(deadline, fresh)
         except (Unavailable, TimeoutExceeded):
             if not self._views or fresh:
                 raise
         finally:
             self._looking.release()
         return self._views[0]
+
+    def follow(self, deadline: Deadline) -> None:
+        """See what the alias names while nobody asks; the next call looks by itself again."""
+        with self._looking:
+            looked = self._looked
+            with suppress(Unavailable, TimeoutExceeded):  # the state tells it
+                self._look(deadline, fresh=False)
+            self._looked = looked
+
+    @property
+    def _is_fresh(self) -> bool:
+        return self._clock() - self._looked < LOOK_SECONDS
 
     def _look(self, deadline: Deadline, fresh: bool) -> None:
         """See what the alias names, and load it; to be done by one thread at a time."""

@@ -54,6 +54,9 @@ class PageStore(Protocol):
     def settings(self) -> Settings:
         """The settings that they were published with last."""
 
+    def follow(self, deadline: Deadline) -> None:
+        """See what is published now, while nobody asks."""
+
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold, all at the same moment."""
 
@@ -108,6 +111,11 @@ class Library:
     def is_published(self) -> bool:
         """Whether the pages come from elsewhere, with settings that change meanwhile."""
         return self._pages is not None
+
+    def follow(self, deadline: Deadline) -> None:
+        """See what is published now; files are looked at by each call."""
+        if self._pages is not None:
+            self._pages.follow(deadline)
 
     @property
     def current_settings(self) -> Settings:

@@ -98,13 +98,10 @@ class LayerServers:
         while self._all.library.is_published:
             await asyncio.sleep(FOLLOW_SECONDS)
             try:
-                await asyncio.to_thread(self._look)
+                await asyncio.to_thread(self._all.library.follow, Deadline(LOOK_MS))
                 self._renew()
             except Exception:  # a bug in one look must not end all of them
                 logger.exception("what is published could not be looked at")
-
-    def _look(self) -> None:
-        self._all.library.refresh(self._all.settings.layers, Deadline(LOOK_MS))
 
     def _renew(self) -> None:
         """Serve sources, layers and other settings that were published meanwhile."""
