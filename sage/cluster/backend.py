@@ -36,6 +36,7 @@ from sage.token_counter import BundledVocabulary
 T = TypeVar("T")
 
 _START_SECONDS = 60.0
+_UNLOADED = "what was published last cannot be loaded; whoever runs this server is told why"
 
 
 @dataclass(frozen=True)
@@ -243,8 +244,10 @@ class ClusterBackend:
         meaning = replica.vectors.info(seen.catalog, seen.models)
         if meaning is not None:
             told["meaning"] = meaning
-        trouble = replica.trouble or self._search_trouble(seen, deadline)
-        # The words of another repository's settings are nothing for whoever sees a part only.
+        # The names and words of other repositories are nothing for whoever sees a part only.
+        is_secret = replica.has_failed and settings.is_narrowed
+        trouble = _UNLOADED if is_secret else replica.trouble
+        trouble = trouble or self._search_trouble(seen, deadline)
         refused = "" if settings.is_narrowed else self._published.refused
         reasons = [*filter(None, (trouble, replica.behind, refused))]
         if reasons:

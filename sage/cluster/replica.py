@@ -188,6 +188,11 @@ class Replica:
         return self._silence or self._failure
 
     @property
+    def has_failed(self) -> bool:
+        """Whether that is because something could not be loaded; which source it is of is told."""
+        return bool(self._failure and not self._silence)
+
+    @property
     def behind_seconds(self) -> float:
         """How long ago the alias was last known to be what is served."""
         return max(0.0, self._clock() - self._was_current)
@@ -216,7 +221,11 @@ class Replica:
         if not is_needed and self._is_fresh:
             return views[0]
         # Whoever finds another one looking for long goes on with what there is.
-        if not self._looking.acquire(timeout=-1 if is_needed else TURN_SECONDS):
+        left = deadline.remaining_seconds
+        patience_seconds = TURN_SECONDS if not is_needed else -1 if left is None else left
+        if not self._looking.acquire(timeout=patience_seconds):
+            if is_needed:
+                raise TimeoutExceeded(deadline.message)
             return views[0]
         try:
             if is_needed or not self._is_fresh:
@@ -253,8 +262,10 @@ class Replica:
         if self._views and self._views[0].indexes == names:
             self._was_current, self._failure = started, ""
             return
-        is_new = self._loading is None
-        loading = self._begun(names, started)
+        loading = self._loading
+        is_new = loading is None
+        if loading is None:
+            loading = self._begun(names, started)
         if not self._views:
             loading.result()
         elif is_new or fresh:
@@ -279,15 +290,14 @@ class Replica:
         return names
 
     def _begun(self, names: tuple[str, ...], seen: float) -> "Future[None]":
-        """What is loaded in a thread of its own, begun now or earlier."""
-        if self._loading is None:
-            loading = self._loading = Future()
-            work = threading.Thread(
-                target=self._load, args=(names, seen, loading), name="sage-load", daemon=True
-            )
-            work.start()
-            return loading
-        return self._loading
+        """What is loaded in a thread of its own from now on."""
+        loading: Future[None] = Future()
+        self._loading = loading
+        work = threading.Thread(
+            target=self._load, args=(names, seen, loading), name="sage-load", daemon=True
+        )
+        work.start()
+        return loading
 
     def _load(self, names: tuple[str, ...], seen: float, loading: "Future[None]") -> None:
         try:
@@ -299,9 +309,9 @@ class Replica:
             self._loading = None
             loading.set_exception(Unavailable(self._failure))
             return
+        self._was_current, self._failure = seen, ""
         self._views = [view, *self._views[: _KEPT_VIEWS - 1]]
         self.vectors.keep_only({path for one in view.sources for path in one.entries})
-        self._was_current, self._failure = seen, ""
         self._loading = None
         loading.set_result(None)
         logger.info("serving another generation", extra={"fields": {"indexes": list(names)}})
