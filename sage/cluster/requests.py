@@ -50,10 +50,12 @@ def searched(
     if first.get("status") == 404:
         raise NotThere(f"{error.get('type')}: {error.get('reason')}")
     failed = [one.get("reason") or {} for one in error.get("failed_shards") or ()]
-    if first.get("status") == 503 and not failed:  # then it gives no reason of its own
-        raise Unavailable(RED)
-    reason = f"{error.get('type')}: {error.get('reason') or (failed or [{}])[0].get('reason')}"
-    raise Unavailable(f"the cluster cannot search now ({reason[:300]}); look at its health")
+    reason = error.get("reason") or (failed or [{}])[0].get("reason") or ""
+    if first.get("status") == 503:  # often without any reason
+        raise Unavailable(f"{RED} ({reason[:300]})" if reason else RED)
+    raise Unavailable(
+        f"the cluster cannot search now ({error.get('type')}: {reason[:300]}); look at its health"
+    )
 
 
 def check_search(connection: Connection, indexes: Sequence[str], deadline: Deadline) -> None:
