@@ -39,7 +39,7 @@ class SourceGeneration:
         return (len(self.entries), sections) == (self.meta.documents, self.meta.sections)
 
 
-class Loader:
+class GenerationLoader:
     """Loads generations from one cluster."""
 
     def __init__(self, connection: Connection, vectors: VectorReader) -> None:

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from sage.cluster import generations
 from sage.cluster.connection import Connection
-from sage.cluster.loading import Loader, SourceGeneration
+from sage.cluster.loading import GenerationLoader, SourceGeneration
 from sage.cluster.page_record import PageRows
 from sage.cluster.vectors import VectorReader
 from sage.cluster.words import ClusterWords
@@ -164,7 +164,7 @@ class Replica:
     ) -> None:
         self.connection = connection
         self.vectors = vectors
-        self._loader = Loader(connection, vectors)
+        self._loader = GenerationLoader(connection, vectors)
         self._clock = clock
         self._looking = threading.Lock()
         self._views: list[View] = []
