@@ -380,7 +380,7 @@ class KnowledgeBase:
         answer = status.answer(self._answers.info, round(self._clock() - self._started, 1))
         if meaning is not None:
             answer["meaning"] = meaning
-        return answer if self._backend is None else self._backend.describe(answer, self.settings)
+        return self._index.described(answer, deadline)
 
     def index(self) -> IndexInfo:
         """The state of the search index."""

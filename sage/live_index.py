@@ -60,7 +60,7 @@ class Backend(Protocol):
     def engine(self, settings: Settings) -> "Engine":
         """Searches them."""
 
-    def describe(self, answer: InfoAnswer, settings: Settings) -> ReplicaInfo:
+    def describe(self, answer: InfoAnswer, settings: Settings, deadline: Deadline) -> ReplicaInfo:
         """What `sage_info` says, with what only the backend knows."""
 
     @property
@@ -127,11 +127,18 @@ class LiveIndex:
     ) -> tuple[Mapping[str, "DocumentEntry"], IndexInfo, MeaningInfo | None]:
         """What the index knows of each file, its state, and how many sections have vectors."""
         # To import what searches may take longer than a caller with a deadline has.
-        if deadline.remaining_seconds is not None and not self.is_open:
+        is_quick = self.is_open or self._backend is not None
+        if deadline.remaining_seconds is not None and not is_quick:
             return {}, IndexInfo(state="opening"), None
         engine, meaning = self.engine, self.meaning
         told = meaning_info(meaning.state, engine.state.sections) if meaning else None
         return {entry.path: entry for entry in engine.entries}, self.info, told
+
+    def described(self, answer: InfoAnswer, deadline: Deadline) -> InfoAnswer | ReplicaInfo:
+        """What is said of the base, with what is known where it lies."""
+        if self._backend is None:
+            return answer
+        return self._backend.describe(answer, self._settings, deadline)
 
     def brought_to(
         self,

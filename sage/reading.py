@@ -187,7 +187,9 @@ def _anchored(
     """The sections of any page that have an id; none without one."""
     holding: list[SourceFile] = []
     if anchor:
-        holding = files_with_heading(files, anchor, library.text, deadline.earlier(TITLE_MS))
+        looking = deadline.earlier(TITLE_MS)
+        read = library.headings(files, looking, anchor)
+        holding = files_with_heading(files, anchor, read, looking)
     loading = load_all(library, holding, deadline)
     slices = [
         under_heading(document, position)
@@ -274,7 +276,8 @@ def _unknown_topic(
     words = f"nothing is called {topic!r}"
     if unread:
         words += f" (the titles of {counted(unread, 'page')} are not read yet)"
-    headings = headings_of(files, library.text, deadline.earlier(HEADINGS_MS))
+    looking = deadline.earlier(HEADINGS_MS)
+    headings = headings_of(files, library.headings(files, looking), looking)
     near = nearest_topics(files, library.titles.known(files), topic, headings)
     if near and not unread:
         return f"{words}; nearest: {', '.join(near)}"

@@ -58,6 +58,10 @@ class FilterOptions(TypedDict):
     source: str | None
 
 
+_CLUSTER_MS = 5_000
+"""So long a command waits for a cluster to say what it has."""
+
+
 def show_progress(knowledge: "KnowledgeBase") -> None:
     """Bring the index up to date under the eyes of whoever is watching, as the answer would."""
     progress = index_progress()
@@ -319,6 +323,5 @@ def _info_of_cluster(options: "ClusterOptions", as_json: bool) -> None:
 
     settings = rootless_settings()
     with Connection(options) as connection:
-        limit = Deadline(settings.limits.call_timeout_ms)
-        answer = open_cluster(connection, settings, limit).info()
+        answer = open_cluster(connection, settings, Deadline(_CLUSTER_MS)).info()
     print_json(answer) if as_json else print_info(answer, options.shown)

@@ -186,6 +186,7 @@ def print_info(info: InfoAnswer | ReplicaInfo, root: Path | str) -> None:
     """
     base, index = info["knowledge_base"], info["index"]
     published = cast("ReplicaInfo", info).get("published", [])
+    behind_seconds = cast("ReplicaInfo", info).get("behind_seconds")
     rows = [
         ("version", info["version"]),
         ("root", str(root)),
@@ -197,15 +198,24 @@ def print_info(info: InfoAnswer | ReplicaInfo, root: Path | str) -> None:
         ("index", index_line(index)),
         *((("", index["message"]),) if "message" in index else ()),
         *(
-            (one["source"], f"commit {one['commit'][:12] or 'unknown'}, since {one['since']}")
+            row
             for one in published
+            for row in (
+                (one["source"], f"commit {one['commit'][:12] or 'unknown'}, since {one['since']}"),
+                ("", f"generation {one['generation']}"),
+            )
         ),
+        *((("behind", _behind(behind_seconds)),) if behind_seconds is not None else ()),
         *((("meaning", meaning_line(info["meaning"])),) if "meaning" in info else ()),
         ("encoding", info["encoding"]),
         ("problems", _problems(info["problems"])),
         *(("", f"{problem['path']}: {problem['what']}") for problem in info["problems"]["first"]),
     ]
     print_rows(rows)
+
+
+def _behind(seconds: float) -> str:
+    return f"{seconds:.1f} s since these were known to be the last ones published"
 
 
 def index_line(index: IndexInfo) -> str:

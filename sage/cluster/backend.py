@@ -4,21 +4,21 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
 from sage.cluster.connection import ClusterOptions, Connection, NotThere
+from sage.cluster.pages import ClusterPages, scope_of
+from sage.cluster.published_settings import PublishedSettings
 from sage.cluster.reader import ClusterReader
-from sage.cluster.replica import Replica, Scope, View
-from sage.cluster.requests import inside, searched
-from sage.cluster.schema import page_id
+from sage.cluster.replica import LONGEST_WAIT_SECONDS, Replica, Scope, View
+from sage.cluster.requests import check_search
 from sage.cluster.vectors import VectorReader
 from sage.deadline import Clocks, Deadline
 from sage.documents.document import Page
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile
 from sage.documents.library import Library
-from sage.documents.source_roots import Listing
-from sage.errors import Unavailable
+from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.search.catalog import DocumentEntry
 from sage.search.engine import IndexState
@@ -28,21 +28,15 @@ from sage.search.searcher import RankedSections, Searcher
 from sage.search.sections import Found, SearchOptions
 from sage.search.synonyms import with_team
 from sage.search.update import LookUp, Progress
-from sage.settings import CheckSettings, ContextSettings, Settings
-from sage.sources import Source as SourceSettings
+from sage.settings import Settings
 from sage.terms.index_file import UntrustedIndex
 from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
-from sage.values import OWN
 
 T = TypeVar("T")
 
 _START_SECONDS = 60.0
-
-
-def scope_of(view: View, settings: Settings) -> Scope:
-    """What may be seen of a view with some settings."""
-    return view.scope(settings.layers, settings.seen_sources)
+_UNLOADED = "what was published last cannot be loaded; whoever runs this server is told why"
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,11 @@ class ClusterSnapshot:
         def search(scope: Scope) -> Found:
             return self._searcher(scope, deadline).search(text, options, deadline)
 
-        return self.engine.on_one_view(search, self.scope, deadline)
+        found = self.engine.on_one_view(search, self.scope, deadline)
+        if not self.behind:
+            return found
+        note = "; ".join(filter(None, (found.note, self.behind)))
+        return replace(found, note=note, complete=False)
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text."""
@@ -187,55 +185,29 @@ class ClusterEngine:
 
     def _snapshot(self, scope: Scope) -> ClusterSnapshot:
         meaning = self._replica.vectors.meaning_of(scope.models)
-        return ClusterSnapshot(self, scope, meaning=meaning.generation if meaning else 0)
-
-
-class ClusterPages:
-    """The pages of some layers, from the cluster."""
-
-    def __init__(self, replica: Replica, settings: Settings) -> None:
-        self._replica = replica
-        self._settings = settings
-
-    def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
-        """What the layers hold, all of one view."""
-        scope = scope_of(self._replica.view(deadline), self._settings)
-        return tuple(scope.listings[layer] for layer in layers)
-
-    def read(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp]:
-        """The text of a page, of the view that it was listed from."""
-        for view in self._replica.views:
-            scope = scope_of(view, self._settings)
-            entry = scope.catalog.entries.get(source.path)
-            if entry is not None and entry.stamp == source.stamp:
-                return self._text(scope, source, deadline), source.stamp
-        raise FileNotFoundError(source.path)
-
-    def _text(self, scope: Scope, source: SourceFile, deadline: Deadline) -> bytes:
-        one = {"ids": {"values": [page_id(source.path)]}}
-        body = {"query": {"bool": {"filter": inside(scope, one)}}, "stored_fields": ["text"]}
-        try:
-            hits = searched(self._replica.connection, scope.indexes, body, deadline)["hits"]["hits"]
-        except NotThere as error:
-            raise Unavailable(
-                "this generation was removed meanwhile; ask again for the one in force"
-            ) from error
-        if not hits:
-            raise FileNotFoundError(source.path)
-        text: str = hits[0]["fields"]["text"][0]
-        return text.encode("utf-8")
+        generation = meaning.generation if meaning else 0
+        return ClusterSnapshot(self, scope, self._replica.behind, generation)
 
 
 class ClusterBackend:
     """What a knowledge base needs to be answered from a cluster."""
 
-    def __init__(self, replica: Replica) -> None:
+    def __init__(self, replica: Replica, settings: Settings) -> None:
+        """Args:
+        settings: the operator's.
+        """
         self._replica = replica
+        self._published = PublishedSettings(replica, settings)
         self._real_words = RealWords(BundledVocabulary())
+
+    @property
+    def settings(self) -> Settings:
+        """Those of all that is published."""
+        return self._published.current
 
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads pages of the layers of these settings."""
-        return Library(settings, clocks, ClusterPages(self._replica, settings))
+        return Library(settings, clocks, ClusterPages(self._replica, settings, self._published))
 
     def engine(self, settings: Settings) -> Engine:
         """Searches them."""
@@ -253,7 +225,7 @@ class ClusterBackend:
         if meaning is not None:
             meaning.load()
 
-    def describe(self, answer: InfoAnswer, settings: Settings) -> ReplicaInfo:
+    def describe(self, answer: InfoAnswer, settings: Settings, deadline: Deadline) -> ReplicaInfo:
         """Which commit of which source is served, since when, and how far behind it is."""
         replica = self._replica
         view = replica.views[0] if replica.views else View(())
@@ -272,10 +244,26 @@ class ClusterBackend:
         meaning = replica.vectors.info(seen.catalog, seen.models)
         if meaning is not None:
             told["meaning"] = meaning
-        if replica.trouble:
-            told["status"] = "unhealthy"
-            told["reasons"] = [replica.trouble, *answer["reasons"]]
+        # The names and words of other repositories are nothing for whoever sees a part only.
+        is_secret = replica.has_failed and settings.is_narrowed
+        trouble = _UNLOADED if is_secret else replica.trouble
+        trouble = trouble or self._search_trouble(seen, deadline)
+        refused = "" if settings.is_narrowed else self._published.refused
+        reasons = [*filter(None, (trouble, replica.behind, refused))]
+        if reasons:
+            told["status"] = "unhealthy" if trouble else "degraded"
+            told["reasons"] = [*reasons, *answer["reasons"]]
         return told
+
+    def _search_trouble(self, seen: Scope, deadline: Deadline) -> str:
+        """Why what is served cannot be searched; empty when it can."""
+        try:
+            if seen.indexes:
+                patience = deadline.earlier(LONGEST_WAIT_SECONDS * 1000)
+                check_search(self._replica.connection, seen.indexes, patience)
+        except (NotThere, Unavailable, TimeoutExceeded) as error:
+            return str(error)
+        return ""
 
 
 def open_cluster(connection: Connection, settings: Settings, deadline: Deadline) -> KnowledgeBase:
@@ -310,36 +298,6 @@ def _opened(
     connection: Connection, settings: Settings, deadline: Deadline
 ) -> tuple[KnowledgeBase, ClusterBackend]:
     replica = Replica(connection, VectorReader(settings))
-    view = replica.view(deadline)
-    backend = ClusterBackend(replica)
-    return KnowledgeBase(published_settings(view, settings), backend=backend), backend
-
-
-def published_settings(view: View, settings: Settings) -> Settings:
-    """The settings of a replica: the operator's, with what the sources say of their pages."""
-    # What the source without a name says comes first: the others are beside it.
-    sources = sorted(view.sources, key=lambda source: source.meta.source != OWN)
-    said = [source.meta.settings for source in sources]
-    own = [one.meta for one in sources if one.meta.source == OWN]
-    further = tuple(
-        SourceSettings(one.meta.source, settings.root, layers=tuple(one.meta.settings["layers"]))
-        for one in sources
-        if one.meta.source != OWN
-    )
-    layers = dict.fromkeys(layer for one in said for layer in one["layers"])
-    synonyms: dict[str, list[str]] = {}
-    recipes: dict[str, Any] = {}
-    for one in reversed(said):
-        synonyms |= one["synonyms"]
-        recipes |= one["recipes"]
-    return replace(
-        settings,
-        layers=tuple(layers),
-        own_layers=tuple(own[0].settings["layers"]) if own else (),
-        further=further,
-        layer_paths={},
-        synonyms={word: tuple(others) for word, others in synonyms.items()},
-        recipes=recipes,
-        context=ContextSettings(language=next((o["language"] for o in said if o["language"]), "")),
-        check=replace(CheckSettings(), stale_months=max(one["stale_months"] for one in said)),
-    )
+    replica.view(deadline)
+    backend = ClusterBackend(replica, settings)
+    return KnowledgeBase(backend.settings, backend=backend), backend

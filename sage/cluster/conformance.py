@@ -8,14 +8,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from sage.deadline import Deadline
-from sage.errors import NotFound
+from sage.errors import InvalidInput, NotFound, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.values import ALL_LAYERS
 
 Pages = Mapping[str, str]
 """The text of pages by their path below the folder of layers."""
 Open = Callable[[Pages, Collection[str] | None], KnowledgeBase]
-"""Opens a base of these pages; with layers, for somebody who may see no others."""
+"""Opens a base of these pages; with layers, for somebody who may see no others. One that was opened
+before holds these pages, too, from then on."""
 
 PAGES: Pages = {
     "core/principles.md": "# Principles\n\nSmall changes. Review every change before a release.\n",
@@ -82,7 +83,11 @@ def checks() -> Iterator[Callable[[Open, Open], None]]:
     yield what_may_not_be_seen_leaves_no_trace
     yield words_are_counted
     yield pages_and_sections_are_loaded
+    yield headings_are_found_whatever_was_read
     yield it_follows_its_documents
+    yield it_follows_its_documents_back_and_on
+    yield sources_are_kept_apart
+    yield it_keeps_a_deadline
     yield it_says_whether_it_is_ready
 
 
@@ -142,6 +147,50 @@ def it_follows_its_documents(open_base: Open, reference: Open) -> None:
         _same(_shown(theirs, query), _shown(ours, query), f"search {query!r} after a change")
 
 
+def headings_are_found_whatever_was_read(open_base: Open, reference: Open) -> None:
+    """A heading names the sections that have it, and the nearest where none has."""
+    for topic in ("#retries", "## Rollback", "{#timeouts}", "#rolback", "retrys", "#nowhere"):
+        want = _read(reference(PAGES, None), topic)
+        _same(want, _read(open_base(PAGES, None), topic), f"{topic!r}")
+
+
+def it_follows_its_documents_back_and_on(open_base: Open, reference: Open) -> None:
+    """Content that was there before, and what comes after it, is as right as anything new."""
+    one = {**PAGES, "core/one.md": "# One\n\nThe marmalade is first.\n"}
+    two = {**PAGES, "core/two.md": "# Two\n\nThe quince is second.\n"}
+    both = {**two, "core/three.md": "# Three\n\nThe damson is third.\n"}
+    first = open_base(PAGES, None)
+    for pages in (one, PAGES, two, both, PAGES):
+        for ours in (open_base(pages, None), first):
+            theirs = reference(pages, None)
+            _same(theirs.topics(), ours.topics(), "topics after a change and back")
+            for query in ("marmalade", "quince", "damson", "rollback"):
+                _same(_shown(theirs, query), _shown(ours, query), f"search {query!r} after that")
+
+
+def sources_are_kept_apart(open_base: Open, reference: Open) -> None:
+    """A search in a source finds its pages; one that is not there is refused by name."""
+    ours, theirs = open_base(PAGES, None), reference(PAGES, None)
+    for source in (*(one.name for one in theirs.settings.served), "nowhere"):
+        want, found = _in_source(theirs, source), _in_source(ours, source)
+        _same(want, found, f"search in the source {source!r}")
+
+
+def it_keeps_a_deadline(open_base: Open, reference: Open) -> None:
+    """Time that is over gives no answer as if it was whole, and the next call is answered."""
+    base = open_base(PAGES, None)
+    over = Deadline()
+    over.cancel()
+    try:
+        complete = base.search("rollback deploy", deadline=over).get("complete", True)
+    except (TimeoutExceeded, Unavailable):
+        complete = False
+    _same(False, complete, "whether an answer after its deadline says that it is whole")
+    theirs = reference(PAGES, None)
+    for query in ("rollback deploy", "rollback"):
+        _same(_shown(theirs, query), _shown(base, query), f"search {query!r} after a deadline")
+
+
 def it_says_whether_it_is_ready(open_base: Open, reference: Open) -> None:
     """Its state names as many documents and sections as there are."""
     ours, theirs = open_base(PAGES, None), reference(PAGES, None)
@@ -161,6 +210,15 @@ def _shown(base: KnowledgeBase, query: str) -> dict[str, Any]:
         {**result, "score": round(result["score"], 2)} for result in answer["results"]
     ]
     return answer
+
+
+def _in_source(base: KnowledgeBase, source: str) -> object:
+    """What a search in a source finds, or why it is refused."""
+    try:
+        answer = base.search("rollback deploy errors", source=source)
+    except InvalidInput as error:
+        return str(error)
+    return answer["total"], [one["topic"] for one in answer["results"]]
 
 
 def _read(base: KnowledgeBase, topic: str) -> str:

@@ -251,11 +251,10 @@ class Connection:
                 trouble = f"{url} says {status}: {_said(answer)}"
                 if status == 503 and _is_red(answer):
                     trouble = f"the cluster is red, a part of the index is gone: {_said(answer)}"
-        if deadline.expired:
-            raise TimeoutExceeded(
-                f"{deadline.message} ({trouble})" if trouble else deadline.message
-            )
-        kind = Busy if is_busy else Unavailable
+        if deadline.expired and not trouble:
+            raise TimeoutExceeded(deadline.message)
+        # To ask for less would not help: it is the cluster that takes so long.
+        kind = TimeoutExceeded if deadline.expired else Busy if is_busy else Unavailable
         raise kind(f"{trouble}; look at the cluster's health, then ask again")
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -22,9 +22,12 @@ class Meta:
 
     source: str
     generation: int
-    """Counted from the first one of its line."""
-    line: str
-    """The first generation that it descends from: within a line, only what changed is loaded."""
+    """One more than that of the generation that it was copied from."""
+    key: str
+    """Of this generation alone: another one may get the same name when this one is gone."""
+    ancestors: Sequence[str] = ()
+    """The keys of those that it descends from by copying, the nearest first: of these alone is
+    known that what has a higher number than theirs is all that changed since."""
     commit: str = ""
     published: float = 0.0
     """When the alias moved to it, in seconds since 1970; 0 while it is being written."""

@@ -14,8 +14,18 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sage.cluster.schema import BUCKET_FIELDS, FIELDS, PAGE, TEXT, TITLE, bucket_of
+from sage.cluster.schema import (
+    ANCHORS,
+    BUCKET_FIELDS,
+    FIELDS,
+    HEADINGS,
+    PAGE,
+    TEXT,
+    TITLE,
+    bucket_of,
+)
 from sage.documents.files import Stamp
+from sage.documents.titles import anchors_in, heading_lines
 from sage.errors import SageError
 from sage.search.catalog import DocumentEntry
 from sage.search.index import FORMAT
@@ -100,6 +110,8 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         },
         "record": base64.b64encode(rows[0].record).decode("ascii"),
         "text": text,
+        HEADINGS: to_column(heading_lines(text)),
+        ANCHORS: anchors_in(text),
         **{name: " ".join(found) for name, found in stems.items()},
     }
     words = PageWords(list(lines), set().union(*stems.values()), sections)

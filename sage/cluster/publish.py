@@ -44,6 +44,8 @@ logger = logging.getLogger("sage.cluster")
 
 GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
+_MOST_ANCESTORS = 100
+"""A replica that misses more generations in a row loads all."""
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
@@ -256,8 +258,7 @@ class Publisher:
         if waiting is not None:
             is_finished = waiting.published and waiting.content == plan.pages.content
             if is_finished and not generations.is_red(ask, name, soon()):
-                # Replicas may know newer ones of its line: what they load begins with it again.
-                waiting = replace(waiting, line=uuid.uuid4().hex, commit=plan.pages.commit)
+                waiting = replace(waiting, commit=plan.pages.commit)
             else:
                 generations.delete(ask, name, soon())  # left by a publish that was killed
                 waiting = None
@@ -275,7 +276,7 @@ class Publisher:
         meta = Meta(
             source=self._options.source,
             generation=0,
-            line=uuid.uuid4().hex,
+            key=uuid.uuid4().hex,
             commit=plan.pages.commit,
             settings=plan.pages.settings,
             model=self._vectors.model,
@@ -283,7 +284,8 @@ class Publisher:
         )
         if plan.copies and plan.before is not None:
             index, before = plan.before
-            meta = replace(meta, line=before.line, generation=before.generation + 1)
+            ancestors = (before.key, *before.ancestors)[:_MOST_ANCESTORS]
+            meta = replace(meta, generation=before.generation + 1, ancestors=ancestors)
             new_index.copy(ask, index, name)
             generations.write_meta(ask, name, meta, soon())
         else:

@@ -9,44 +9,37 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sage.cluster import generations
-from sage.cluster.connection import Connection, NotThere
-from sage.cluster.generations import Meta
-from sage.cluster.page_record import PageRows, entries_of, rows_of
-from sage.cluster.requests import all_hits
-from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
+from sage.cluster.connection import Connection
+from sage.cluster.loading import GenerationLoader, SourceGeneration
+from sage.cluster.page_record import PageRows
 from sage.cluster.vectors import VectorReader
-from sage.cluster.words import Chunks, ClusterWords
+from sage.cluster.words import ClusterWords
 from sage.deadline import Deadline
 from sage.documents.files import SourceFile
 from sage.documents.places import topic_of
 from sage.documents.source_roots import Listing
 from sage.errors import SageError, TimeoutExceeded, Unavailable
-from sage.search.catalog import Catalog, DocumentEntry, catalog_of
+from sage.search.catalog import Catalog, catalog_of
 from sage.search.scoring import CorpusStats
 
 logger = logging.getLogger("sage.cluster")
 
 LOOK_SECONDS = 0.5
 """So old may be what a replica knows of the alias when a call comes."""
-_LOAD_SECONDS = 120.0
+LONGEST_WAIT_SECONDS = 1.0
+"""So long a call waits for what the cluster says, or for what it begins to load."""
+TURN_SECONDS = 0.25
+"""So long a call waits for another one that looks."""
+_PATIENCE_SECONDS = 5.0
+"""The same for whoever sets no limit."""
+_LOAD_SECONDS = 600.0
 _KEPT_VIEWS = 3
-
-
-@dataclass(frozen=True)
-class SourceGeneration:
-    """One source in one generation."""
-
-    index: str
-    meta: Meta
-    entries: Mapping[str, DocumentEntry]
-    rows: Mapping[str, PageRows]
-    """By the path of the page."""
-    words: Mapping[str, Chunks]
-    """By layer."""
 
 
 class Scope:
@@ -133,6 +126,11 @@ class Scope:
             for layer, held in files.items()
         }
 
+    @cached_property
+    def earlier_listings(self) -> Mapping[str, Listing]:
+        """The same while it is known that others are in force."""
+        return {name: replace(one, complete=False) for name, one in self.listings.items()}
+
 
 @dataclass
 class View:
@@ -166,12 +164,18 @@ class Replica:
     ) -> None:
         self.connection = connection
         self.vectors = vectors
+        self._loader = GenerationLoader(connection, vectors)
         self._clock = clock
-        self._loading = threading.Lock()
+        self._looking = threading.Lock()
         self._views: list[View] = []
         self._looked = float("-inf")
-        self.trouble = ""
+        self._was_current = float("-inf")
+        """When the alias was last known to be what is served."""
+        self._loading: Future[None] | None = None
+        self._silence = ""
         """Why the cluster could not be asked the last time; empty when it could."""
+        self._failure = ""
+        """Why what the alias names could not be loaded; empty when it could."""
 
     @property
     def views(self) -> Sequence[View]:
@@ -179,104 +183,144 @@ class Replica:
         return self._views
 
     @property
+    def trouble(self) -> str:
+        """Why what is served may not be what the alias names; empty when all is well."""
+        return self._silence or self._failure
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether that is because something could not be loaded; which source it is of is told."""
+        return bool(self._failure and not self._silence)
+
+    @property
     def behind_seconds(self) -> float:
         """How long ago the alias was last known to be what is served."""
-        return max(0.0, self._clock() - self._looked)
+        return max(0.0, self._clock() - self._was_current)
+
+    @property
+    def behind(self) -> str:
+        """That a newer generation is not served yet; empty when none has been waited for long."""
+        if self._loading is None or self.behind_seconds < LONGEST_WAIT_SECONDS:
+            return ""
+        return (
+            "a newer generation is being loaded; this is the one that was in force "
+            f"{self.behind_seconds:.0f} s ago"
+        )
 
     def view(self, deadline: Deadline, *, fresh: bool = False) -> View:
         """The base as the alias has it, at most a moment old.
 
-        While the cluster does not answer, the last view is what there is; searching it says why
-        it cannot be searched.
+        While the cluster does not answer, or another generation is being loaded that takes long,
+        the last view is what there is; searching it says why it cannot be searched.
 
         Raises:
             Unavailable, TimeoutExceeded: there is no view yet, and none can be loaded.
         """
         views = self._views
-        if views and not fresh and self._clock() - self._looked < LOOK_SECONDS:
+        is_needed = fresh or not views
+        if not is_needed and self._is_fresh:
             return views[0]
-        # Whoever finds another one looking goes on with what there is.
-        if not self._loading.acquire(blocking=not views or fresh):
+        # Whoever finds another one looking for long goes on with what there is.
+        left = deadline.remaining_seconds
+        patience_seconds = TURN_SECONDS if not is_needed else -1 if left is None else left
+        if not self._looking.acquire(timeout=patience_seconds):
+            if is_needed:
+                raise TimeoutExceeded(deadline.message)
             return views[0]
         try:
-            return self._look(deadline)
-        except (Unavailable, TimeoutExceeded, NotThere) as error:
-            self.trouble = str(error)
+            if is_needed or not self._is_fresh:
+                self._look(deadline, fresh)
+        except (Unavailable, TimeoutExceeded):
             if not self._views or fresh:
-                raise (
-                    error if not isinstance(error, NotThere) else Unavailable(str(error))
-                ) from None
-            self._looked = self._clock() - LOOK_SECONDS / 2
-            return self._views[0]
+                raise
         finally:
-            self._loading.release()
+            self._looking.release()
+        return self._views[0]
 
-    def _look(self, deadline: Deadline) -> View:
-        views = self._views
+    def follow(self, deadline: Deadline) -> None:
+        """See what the alias names while nobody asks; the next call looks by itself again."""
+        with self._looking:
+            looked = self._looked
+            with suppress(Unavailable, TimeoutExceeded):  # the state tells it
+                self._look(deadline, fresh=False)
+            self._looked = looked
+
+    @property
+    def _is_fresh(self) -> bool:
+        return self._clock() - self._looked < LOOK_SECONDS
+
+    def _look(self, deadline: Deadline, fresh: bool) -> None:
+        """See what the alias names, and load it; to be done by one thread at a time."""
         started = self._clock()
+        try:
+            names = self._named(deadline)
+        except (Unavailable, TimeoutExceeded) as error:
+            self._silence = str(error)
+            self._looked = self._clock() - LOOK_SECONDS / 2
+            raise
+        self._looked, self._silence = started, ""
+        if self._views and self._views[0].indexes == names:
+            self._was_current, self._failure = started, ""
+            return
+        loading = self._loading
+        is_new = loading is None
+        if loading is None:
+            loading = self._begun(names, started)
+        if not self._views:
+            loading.result()
+        elif is_new or fresh:
+            # What is small is seen by whoever finds it; what is large holds up nobody for long.
+            patience = deadline if fresh else deadline.part(0.5, LONGEST_WAIT_SECONDS)
+            with suppress(TimeoutError):
+                loading.result(patience.remaining_seconds)
+
+    def _named(self, deadline: Deadline) -> tuple[str, ...]:
+        """The indexes that the alias names now."""
         # With a view at hand nobody waits long for a cluster that does not answer.
-        patience = deadline if not views else deadline.part(0.5, 1.0)
+        longest = (
+            LONGEST_WAIT_SECONDS if deadline.remaining_seconds is not None else _PATIENCE_SECONDS
+        )
+        patience = deadline.earlier(longest * 1000) if self._views else deadline
         self.connection.check_version(patience)
         names = generations.served(self.connection, patience)
         if not names:
             raise Unavailable(
                 f"nothing is published as {self.connection.options.base!r}; run: sage publish"
             )
-        if not views or views[0].indexes != names:
+        return names
+
+    def _begun(self, names: tuple[str, ...], seen: float) -> "Future[None]":
+        """What is loaded in a thread of its own from now on."""
+        loading: Future[None] = Future()
+        self._loading = loading
+        work = threading.Thread(
+            target=self._load, args=(names, seen, loading), name="sage-load", daemon=True
+        )
+        work.start()
+        return loading
+
+    def _load(self, names: tuple[str, ...], seen: float, loading: "Future[None]") -> None:
+        try:
             view = self._loaded(names, Deadline(_LOAD_SECONDS * 1000))
-            self._views = [view, *views[: _KEPT_VIEWS - 1]]
-            self.vectors.keep_only({path for one in view.sources for path in one.entries})
-            logger.info("serving another generation", extra={"fields": {"indexes": list(names)}})
-        self._looked, self.trouble = started, ""
-        return self._views[0]
+        except Exception as error:  # nobody awaits this thread: it is told here, and to who waits
+            if not isinstance(error, SageError):
+                logger.exception("a generation could not be loaded")
+            self._failure = f"what was published last cannot be loaded: {error}"
+            self._loading = None
+            loading.set_exception(Unavailable(self._failure))
+            return
+        self._was_current, self._failure = seen, ""
+        self._views = [view, *self._views[: _KEPT_VIEWS - 1]]
+        self.vectors.keep_only({path for one in view.sources for path in one.entries})
+        self._loading = None
+        loading.set_result(None)
+        logger.info("serving another generation", extra={"fields": {"indexes": list(names)}})
 
     def _loaded(self, names: Sequence[str], deadline: Deadline) -> View:
-        known = {source.index: source for view in self._views for source in view.sources}
-        lines = {source.meta.line: source for source in known.values()}
-        sources: list[SourceGeneration] = []
-        for name in names:
-            if name in known:
-                sources.append(known[name])
-                continue
-            _, meta = next(generations.metas(self.connection, [name], deadline))
-            before = lines.get(meta.line)
-            if before is not None and before.meta.generation >= meta.generation:
-                before = None
-            sources.append(self._source(name, meta, before, deadline))
-        return View(tuple(sources))
-
-    def _source(
-        self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
-    ) -> SourceGeneration:
-        """A source as an index has it; of one that descends from a known one, what changed."""
-        since = before.meta.generation if before else -1
-        entries = dict(before.entries) if before else {}
-        rows = dict(before.rows) if before else {}
-        words: dict[str, dict[int, str]] = {}
-        if before:
-            words = {layer: dict(chunks) for layer, chunks in before.words.items()}
-        newer = {"range": {"generation": {"gt": since}}}
-
-        def kind(name: str) -> dict[str, object]:
-            return {"bool": {"filter": [{"term": {"kind": name}}, newer]}}
-
-        ask = self.connection
-        for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
-            entries.pop(hit["_source"]["path"], None)
-            rows.pop(hit["_source"]["path"], None)
-        pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
-        sources = [hit["_source"] for hit in pages]
-        for entry, source in zip(entries_of(sources), sources, strict=True):
-            entries[entry.path] = entry
-            rows[entry.path] = rows_of(source, entry.rows)
-        if self.vectors.reads(meta.model):
-            fields = {"_source": ["path"], "docvalue_fields": [VECTORS]}
-            for hit in all_hits(ask, index, kind(PAGE), fields, ["path"], deadline):
-                self.vectors.take(entries[hit["_source"]["path"]], hit["fields"])
-        shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
-        for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
-            place = hit["_source"]
-            words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
-        if len(entries) != meta.documents:
-            raise SageError(f"{index} holds {len(entries)} pages and says {meta.documents}")
-        return SourceGeneration(index, meta, entries, rows, words)
+        current = {source.index: source for view in self._views[:1] for source in view.sources}
+        # The vectors in memory are those of the view in force, and of no earlier one.
+        views = self._views[: 1 if self.vectors.meaning is not None else _KEPT_VIEWS]
+        known = [source for view in views for source in view.sources]
+        return View(
+            tuple(current.get(name) or self._loader.load(name, known, deadline) for name in names)
+        )

@@ -21,6 +21,11 @@ _PAGE_SIZE = 2_000
 _TOGETHER = 1_000.0
 """Above any score: pages with all words of a phrase come first."""
 
+RED = (
+    "the cluster is red, a part of the index is gone; bring the node that holds it back, "
+    "or remove the index and publish again"
+)
+
 Hit = Mapping[str, Any]
 
 
@@ -42,10 +47,26 @@ def searched(
     error = first.get("error")
     if error is None:
         return first
-    reason = f"{error.get('type')}: {error.get('reason')}"
     if first.get("status") == 404:
-        raise NotThere(reason)
-    raise Unavailable(f"the cluster cannot search now ({reason[:300]}); look at its health")
+        raise NotThere(f"{error.get('type')}: {error.get('reason')}")
+    failed = [one.get("reason") or {} for one in error.get("failed_shards") or ()]
+    reason = error.get("reason") or (failed or [{}])[0].get("reason") or ""
+    if first.get("status") == 503:  # often without any reason
+        raise Unavailable(f"{RED} ({reason[:300]})" if reason else RED)
+    raise Unavailable(
+        f"the cluster cannot search now ({error.get('type')}: {reason[:300]}); look at its health"
+    )
+
+
+def check_search(connection: Connection, indexes: Sequence[str], deadline: Deadline) -> None:
+    """See whether some indexes can be searched: their alias is told also while one is lost.
+
+    Raises:
+        NotThere, Unavailable: they cannot, as it would be told to whoever searches.
+        TimeoutExceeded: the deadline passed before that was known.
+    """
+    body = {"size": 0, "query": {"match_all": {}}, "terminate_after": 1, "track_total_hits": False}
+    searched(connection, indexes, body, deadline)
 
 
 class Visible(Protocol):

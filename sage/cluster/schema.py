@@ -14,7 +14,7 @@ from sage.errors import ConfigError
 from sage.terms.analysis import stem_of
 from sage.values import ALL_LAYERS, OWN
 
-MAPPING = 4
+MAPPING = 5
 """To be raised whenever the mapping, or what is written into it, changes."""
 BUCKETS = 64
 """The places of words lie in so many fields, by stem: a search loads those of its own words."""
@@ -24,6 +24,8 @@ PAGE, WORDS, GONE = "page", "words", "gone"
 """The kinds of documents; GONE names a page that an earlier generation had."""
 _MAX_FORMS = 100_000
 TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
+HEADINGS, ANCHORS = "heading_lines", "anchors"
+"""Of a page, so that one that has a heading is found without any text."""
 VECTORS = "vectors"
 """Of what a page says, where it was published with the extra `semantic`."""
 
@@ -38,7 +40,7 @@ BUCKET_FIELDS = tuple(f"places_{number}" for number in range(BUCKETS))
 
 def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
     """What a new index is created with."""
-    kept, columns = ("text", "words"), ("record", VECTORS, *BUCKET_FIELDS)
+    kept, columns = ("text", "words"), ("record", HEADINGS, VECTORS, *BUCKET_FIELDS)
     return {
         "settings": {
             "number_of_shards": shards,
@@ -48,10 +50,11 @@ def index_body(meta: dict[str, Any], shards: int) -> dict[str, Any]:
         "mappings": {
             "dynamic": "strict",
             "_meta": meta,
-            "_source": {"excludes": [TITLE, FIELDS, TEXT, *kept, *columns]},
+            "_source": {"excludes": [TITLE, FIELDS, TEXT, ANCHORS, *kept, *columns]},
             "properties": {
                 **dict.fromkeys(("kind", "path", "layer", "type", "status", "hash"), _WORD),
                 **dict.fromkeys(("tags", "languages", "source"), _WORD),
+                ANCHORS: {"type": "keyword", "doc_values": False},
                 **{name: {"type": "long"} for name in ("generation", "sections", "chunk")},
                 "entry": {"type": "object", "enabled": False},
                 **dict.fromkeys((TITLE, FIELDS, TEXT), _STEMS),

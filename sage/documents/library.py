@@ -17,7 +17,7 @@ from sage.documents.exported import EXPORTED, is_exported, without_export
 from sage.documents.files import Escape, SourceFile, Stamp, may_pass
 from sage.documents.problems import Problem, problem_on
 from sage.documents.source_roots import Listing, Listings, open_sources
-from sage.documents.titles import Titles
+from sage.documents.titles import ReadText, Titles
 from sage.documents.unserved import Unserved, left_out
 from sage.errors import TimeoutExceeded
 from sage.paths import KNOWLEDGE_DIR
@@ -50,6 +50,13 @@ class Loaded:
 class PageStore(Protocol):
     """Where the pages of a base lie, when they are no files of its root."""
 
+    @property
+    def settings(self) -> Settings:
+        """The settings that they were published with last."""
+
+    def follow(self, deadline: Deadline) -> None:
+        """See what is published now, while nobody asks."""
+
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold, all at the same moment."""
 
@@ -59,6 +66,10 @@ class PageStore(Protocol):
         Raises:
             OSError: it is not there any more.
         """
+
+    def headings(self, files: Sequence[SourceFile], deadline: Deadline, anchor: str) -> ReadText:
+        """Reads the headings of listed pages, as many as can be fetched together in time; with an
+        id those of all pages that have a heading with it."""
 
 
 class Library:
@@ -80,7 +91,7 @@ class Library:
         self._listings = Listings(self._sources, self._forget_gone)
         self.refresh = pages.refresh if pages is not None else self._listings.refresh
         """What the layers hold at this moment."""
-        self.titles = Titles(lambda source: self._sources[source.source].open(source.path))
+        self.titles = Titles(self._open)
         self._last_good: dict[str, Loaded] = {}
         self._last_good_bytes = 0
         self._lock = threading.Lock()
@@ -95,6 +106,26 @@ class Library:
         if self._pages is not None:
             return [(source, "") for source in self.settings.served]
         return [(root.source, root.fault) for root in self._sources.values()]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the pages come from elsewhere, with settings that change meanwhile."""
+        return self._pages is not None
+
+    def follow(self, deadline: Deadline) -> None:
+        """See what is published now; files are looked at by each call."""
+        if self._pages is not None:
+            self._pages.follow(deadline)
+
+    @property
+    def current_settings(self) -> Settings:
+        """The settings as they are published now; as long as they stay, the same object.
+
+        Whoever may see some layers only is never given those of all.
+        """
+        if self._pages is None or self.settings.is_narrowed:
+            return self.settings
+        return self._pages.settings
 
     @property
     def has_place(self) -> bool:
@@ -125,14 +156,20 @@ class Library:
 
     def text(self, source: SourceFile) -> str:
         """A listed file as it is written; empty when it cannot be read now."""
-        if self._pages is not None:  # what lies elsewhere is not fetched for a look
-            known = self._known(source)
-            return known.document.body if known and known.document else ""
         try:
+            if self._pages is not None:
+                limit_ms = self.settings.limits.call_timeout_ms
+                return decoded(self._pages.read(source, Deadline(limit_ms))[0])
             read = self.read(source)
             return decoded(read[0]) if read else ""
         except (OSError, ValueError):
             return ""
+
+    def headings(
+        self, files: Sequence[SourceFile], deadline: Deadline, anchor: str = ""
+    ) -> ReadText:
+        """Reads the headings of files, among others; with an id of those that have it at least."""
+        return self.text if self._pages is None else self._pages.headings(files, deadline, anchor)
 
     def problems(self, listings: Iterable[Listing], deadline: Deadline) -> list[Problem]:
         """Everything that is wrong with the listed files, the unreadable ones included."""
@@ -198,6 +235,11 @@ class Library:
         """
         limit = self.settings.limits.max_file_bytes
         return self._sources[source.source].read(source.path, limit)
+
+    def _open(self, source: SourceFile) -> int:
+        if self._pages is not None:
+            raise FileNotFoundError(source.path)  # its names are known, or it is there no longer
+        return self._sources[source.source].open(source.path)
 
     def _look_up_by(self, source: SourceFile, deadline: Deadline) -> Loaded | None:
         try:

@@ -144,6 +144,16 @@ def files_with_heading(
     ]
 
 
+def heading_lines(text: str) -> str:
+    """The lines of a text that look like headings: all that is looked at here."""
+    return "\n".join(line[0] for line in _HEADING.finditer(text))
+
+
+def anchors_in(text: str) -> list[str]:
+    """The ids of these headings, each once."""
+    return list(dict.fromkeys(anchor for _, anchor in _headings(text)))
+
+
 def headings_of(files: Sequence[SourceFile], read: ReadText, deadline: Deadline) -> Iterator[Named]:
     """The headings below the first level, and their topics, as far as the deadline allows."""
     for source in files:

@@ -336,8 +336,10 @@ async def running_app(
     observers: list[Observer] = [metrics.observe, *([usage.note] if usage else [])]
     page = _page_endpoint(options, access, siblings) if options.page else None
     opener = _no_mcp if options.page_key else mcp_opener(observers, tracing.is_on)
-    layer_servers = LayerServers(knowledge, opener, page.site_of if page else None)
     health = Health(knowledge, on_warm=on_warm)
+    layer_servers = LayerServers(
+        knowledge, opener, page.site_of if page else None, health.watch_over
+    )
     parts = AppParts(
         "" if options.page_key else options.path,
         access,
@@ -352,12 +354,14 @@ async def running_app(
     app = TeamApp(parts)
     tasks = [
         asyncio.create_task(health.follow()),
+        asyncio.create_task(layer_servers.follow()),
         asyncio.create_task(app.open_requests.watch()),
         asyncio.create_task(app.publish()),
     ]
     try:
         async with layer_servers.endpoint(TokenScope()):
-            yield app
+            pass  # what cannot be opened is told now
+        yield app
     finally:
         for task in tasks:
             task.cancel()

@@ -46,6 +46,12 @@ class Health:
         self._warm = False
         self.reloads = Histogram("sage_reload_seconds", "Time to take in a changed checkout.")
 
+    def watch_over(self, knowledge: KnowledgeBase) -> None:
+        """Look at another base from now on: the same with other settings."""
+        before, self._knowledge = self._knowledge, AsyncKnowledge(knowledge)
+        self._info = None
+        before.close()
+
     async def follow(self) -> None:
         """Make everything ready, then again whenever the files change, for ever."""
         await watch(self.take_in)
@@ -103,11 +109,23 @@ class Health:
             gauge("sage_problems", "Problems found in files.", info["problems"]["count"]),
             gauge("sage_cache_hit_ratio", "Answers that were ready.", info["cache"]["hit_rate"]),
             gauge("sage_uptime_seconds", "Time since the start.", info["uptime_seconds"]),
+            *_published(info),
             self.reloads.lines(),
         ]
 
     def close(self) -> None:
         self._knowledge.close()
+
+
+def _published(info: Info) -> Iterator[Iterator[str]]:
+    """Of a replica which generations it serves, and how far they may be behind."""
+    if "published" not in info:
+        return
+    labels = ("source", "generation", "commit")
+    served = {tuple(str(one[name]) for name in labels): 1.0 for one in info["published"]}
+    yield family("sage_generation", "What is served of each source.", "gauge", labels, served)
+    words = "Time since what is served was known to be the last that was published."
+    yield gauge("sage_behind_seconds", words, info["behind_seconds"])
 
 
 def _known(

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp
 from sage.access.refusals import out_of_scope
 from sage.access.token_file import TokenScope
 from sage.context.recipes import recipes_for_layers
+from sage.deadline import Deadline
 from sage.http.mcp_endpoint import CallTool, mcp_app, tool_result
 from sage.http.metrics import UNKNOWN, Observation, Observer, observed_by, observed_call
 from sage.knowledge import KnowledgeBase
@@ -31,6 +32,9 @@ logger = logging.getLogger("sage.http")
 
 # Beyond these, the one that has been idle for longest is closed.
 MAX_OPEN = 16
+# What is published is looked at so often while nobody asks, and for no longer each time.
+FOLLOW_SECONDS = 0.5
+LOOK_MS = 2_000
 
 Opener = Callable[[KnowledgeBase], AbstractAsyncContextManager[ASGIApp]]
 SiteMaker = Callable[[KnowledgeBase], "Site"]
@@ -40,12 +44,22 @@ class LayerServers:
     """The servers that are open."""
 
     def __init__(
-        self, knowledge: KnowledgeBase, opener: Opener, site_maker: SiteMaker | None = None
+        self,
+        knowledge: KnowledgeBase,
+        opener: Opener,
+        site_maker: SiteMaker | None = None,
+        on_renewed: Callable[[KnowledgeBase], None] = lambda _: None,
     ) -> None:
+        """Args:
+        on_renewed: told the base that is served from now on, where other settings were published.
+        """
         self._all = knowledge
         self._opener = opener
         self._site_maker = site_maker
+        self._on_renewed = on_renewed
         self._open: dict[_Shown, _OpenServer] = {}
+        self._replaced: set[_OpenServer] = set()
+        """Those over earlier settings, until the last of their calls has ended."""
         self._everything = self._narrowed(TokenScope())
 
     @contextlib.asynccontextmanager
@@ -70,15 +84,41 @@ class LayerServers:
 
     @contextlib.asynccontextmanager
     async def _used(self, scope: TokenScope) -> AsyncIterator["_OpenServer"]:
+        self._renew()
         server = self._server(self._narrowed(scope))
         server.users += 1
         try:
             yield server
         finally:
             server.users -= 1
+            server.leave_if_replaced()
+
+    async def follow(self) -> None:
+        """See what is published while nobody asks, for ever."""
+        while self._all.library.is_published:
+            await asyncio.sleep(FOLLOW_SECONDS)
+            try:
+                await asyncio.to_thread(self._all.library.follow, Deadline(LOOK_MS))
+                self._renew()
+            except Exception:  # a bug in one look must not end all of them
+                logger.exception("what is published could not be looked at")
+
+    def _renew(self) -> None:
+        """Serve sources, layers and other settings that were published meanwhile."""
+        settings = self._all.library.current_settings
+        if settings is self._all.settings:
+            return
+        self._all = self._all.narrowed(settings)
+        self._everything = self._narrowed(TokenScope())
+        replaced = list(self._open.values())
+        self._open.clear()
+        for server in replaced:
+            self._replaced.add(server)
+            server.replace(self._replaced.discard)
+        self._on_renewed(self._all)
 
     async def close(self) -> None:
-        servers = list(self._open.values())
+        servers = [*self._open.values(), *self._replaced]
         self._open.clear()
         for server in servers:
             await server.close()
@@ -154,6 +194,7 @@ class _OpenServer:
         self, knowledge: KnowledgeBase, opener: Opener, site_maker: SiteMaker | None
     ) -> None:
         self.users = 0
+        self._is_replaced = False
         self._knowledge = knowledge
         self._site_maker = site_maker
         self.ready: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
@@ -171,6 +212,17 @@ class _OpenServer:
     def has_failed(self) -> bool:
         """Whether it could not be opened."""
         return self.ready.done() and self.ready.exception() is not None
+
+    def replace(self, then: Callable[["_OpenServer"], None]) -> None:
+        """Close as soon as nobody uses it; another one is used from now on."""
+        self._is_replaced = True
+        self._task.add_done_callback(lambda _: then(self))
+        self.leave_if_replaced()
+
+    def leave_if_replaced(self) -> None:
+        """Begin to close where another one took its place and the last call has ended."""
+        if self._is_replaced and not self.users:
+            self.leave()
 
     def leave(self) -> None:
         """Begin to close."""

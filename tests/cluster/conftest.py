@@ -1,11 +1,15 @@
 """One node for all tests of a file; without one they are skipped loudly, and never in CI."""
 
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
 
 import pytest
 
+from sage.answers import ReplicaInfo
 from sage.cluster.backend import open_cluster
 from sage.cluster.connection import ClusterOptions, Connection, cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
@@ -14,7 +18,7 @@ from sage.knowledge import KnowledgeBase
 from sage.settings import rootless_settings
 from tests.cluster.nodes import Node, missing, running
 from tests.conftest import Base
-from tests.processes import give_up
+from tests.processes import PATIENCE_SECONDS, give_up
 
 
 @contextmanager
@@ -73,6 +77,28 @@ def narrowed(knowledge: KnowledgeBase, layers: Collection[str]) -> KnowledgeBase
 
     kept = tuple(layer for layer in knowledge.settings.layers if layer in layers)
     return knowledge.narrowed(replace(knowledge.settings, is_narrowed=True, layers=kept))
+
+
+def beside(team: Team, folder: Path) -> Team:
+    """Another repository that publishes into the same base."""
+    base = Base(folder / "repo", folder / "cache", team.base.open().counter)
+    other = Team(base, team.options.urls[0])
+    other.connection.close()
+    other.connection, other.options = team.connection, team.options
+    return other
+
+
+def told(replica: KnowledgeBase) -> ReplicaInfo:
+    """What a replica says of itself."""
+    return cast("ReplicaInfo", replica.info())
+
+
+def eventually(holds: Callable[[], bool], what: str) -> None:
+    """Wait as long as a busy machine needs."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < until, f"there were no {what}"
+        time.sleep(0.05)
 
 
 @pytest.fixture

@@ -112,6 +112,7 @@ class Node:
     def __init__(self, folder: Path, name: str, http: int, transport: int, more: str) -> None:
         self.url = f"http://127.0.0.1:{http}"
         self.name = name
+        self.data = folder / name / "data"
         self.log = folder / f"{name}.log"
         home = unpacked()
         config = folder / name / "config"

@@ -10,12 +10,10 @@ import threading
 import urllib.request
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from sage.access.token_file import TokenFile
-from sage.answers import ReplicaInfo
 from sage.cluster import conformance
 from sage.cluster.conformance import PAGES, Pages
 from sage.cluster.connection import Connection
@@ -25,12 +23,10 @@ from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
-from tests import httpkit
-from tests.cluster.conftest import Team, narrowed
+from tests.cluster.conftest import Team, narrowed, told
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.conftest import Base
-from tests.http import test_source_tokens as source_tokens
 from tests.processes import PATIENCE_SECONDS
 
 __all__ = ["run"]
@@ -50,11 +46,6 @@ def embedded(base: Base) -> conformance.Open:
         return knowledge if layers is None else narrowed(knowledge, layers)
 
     return opened
-
-
-def told(replica: KnowledgeBase) -> ReplicaInfo:
-    """What a replica says of itself."""
-    return cast("ReplicaInfo", replica.info())
 
 
 def names() -> list[Check]:
@@ -365,46 +356,3 @@ def test_the_command_publishes_says_what_changed_and_tells_what_is_served(
     assert "removed" in run("publish", *at, "--prune", "--grace", "0")[1]
     code, out, err = run("info", *at)
     assert (code, "3" in out) == (0, True), err
-
-
-def test_tokens_for_layers_and_sources_leak_nothing(team: Team, tmp_path: Path) -> None:
-    """The matrix of the tests of source tokens: each page holds a word of its own."""
-    for source, folder in source_tokens.FOLDERS.items():
-        named = Team(
-            Base(tmp_path / "sources" / folder, tmp_path / "cache", team.base.open().counter),
-            "http://-",
-        )
-        named.connection.close()
-        named.connection = team.connection
-        pages = {
-            f"{layer}/{name}.md": f"# About {word}\n\nThe {word} reads what the team writes.\n"
-            for (owner, layer, name), word in source_tokens.PAGES.items()
-            if owner == source
-        }
-        named.publish(pages, source=source)
-    tokens = TokenFile(tmp_path / "tokens.json")
-    tokens.create("first")
-    opened = httpkit.serving(
-        team.base.root, lambda _: team.replica(), tokens=tokens.path, require_token=True
-    )
-    with opened as client:
-        for number, (layers, sources) in enumerate(source_tokens.SCOPES):
-            may = {
-                word
-                for (source, layer, _), word in source_tokens.PAGES.items()
-                if (not layers or layer in layers) and (not sources or source in sources)
-            }
-            if may:
-                value = tokens.create(f"t{number}", layers, sources=sources)
-                assert words_told(client, f"Authorization: Bearer {value}") == may
-
-
-def words_told(client: httpkit.Client, header: str) -> set[str]:
-    """The words that any answer to a token holds; what is asked for is misspelt."""
-    words = source_tokens.PAGES.values()
-    asked = {json.dumps(one): one for one in source_tokens.requests() if "draft" not in str(one)}
-    for word in words:
-        query = {"query": f"{word[:-2]}{word[-1]}"}
-        asked[word] = ("tools/call", {"name": "sage_search", "arguments": query})
-    told = [json.dumps(client.ask(*one, header, era=httpkit.NEW)) for one in asked.values()]
-    return {word for word in words if any(word in answer for answer in told)}

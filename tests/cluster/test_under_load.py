@@ -3,9 +3,8 @@
 import itertools
 import signal
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -17,7 +16,7 @@ from sage.deadline import Deadline
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
 from tests import httpkit
-from tests.cluster.conftest import Team, started
+from tests.cluster.conftest import Team, eventually, started
 from tests.cluster.nodes import Node
 from tests.conftest import Base
 from tests.processes import PATIENCE_SECONDS
@@ -33,14 +32,6 @@ def marked(mark: str) -> dict[str, str]:
         f"practices/page-{number}.md": f"# {mark} page {number}\n\nA marker of {mark}, w{number}.\n"
         for number in range(_PAGES)
     }
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    """Wait as long as a busy machine needs."""
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < until, f"there were no {what}"
-        time.sleep(0.05)
 
 
 class Crowd:

@@ -1,0 +1,115 @@
+"""One generation of one source, loaded into memory: all of it, or what changed since an ancestor.
+
+What changed is only asked for where a generation names the one in memory as one that it was copied
+from, by its key: neither the name of an index nor a number says that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from sage.cluster import generations
+from sage.cluster.connection import Connection
+from sage.cluster.generations import Meta
+from sage.cluster.page_record import PageRows, entries_of, rows_of
+from sage.cluster.requests import all_hits
+from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
+from sage.cluster.vectors import VectorReader
+from sage.cluster.words import Chunks
+from sage.deadline import Deadline
+from sage.errors import Unavailable
+from sage.search.catalog import DocumentEntry
+
+
+@dataclass(frozen=True)
+class SourceGeneration:
+    """One source in one generation."""
+
+    index: str
+    meta: Meta
+    entries: Mapping[str, DocumentEntry]
+    rows: Mapping[str, PageRows]
+    """By the path of the page."""
+    words: Mapping[str, Chunks]
+    """By layer."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds as much as its index says."""
+        sections = sum(entry.indexed_sections for entry in self.entries.values())
+        return (len(self.entries), sections) == (self.meta.documents, self.meta.sections)
+
+
+class GenerationLoader:
+    """Loads generations from one cluster."""
+
+    def __init__(self, connection: Connection, vectors: VectorReader) -> None:
+        self._connection = connection
+        self._vectors = vectors
+
+    def load(
+        self, index: str, known: Iterable[SourceGeneration], deadline: Deadline
+    ) -> SourceGeneration:
+        """A generation as its index has it.
+
+        Args:
+            known: what is in memory and may be built upon.
+
+        Raises:
+            Unavailable: it cannot be loaded, or holds something else than it says.
+        """
+        meta = self._meta(index, deadline)
+        known = [one for one in known if one.meta.model == meta.model]
+        same = next((one for one in known if one.meta.key == meta.key), None)
+        if same is not None:
+            return replace(same, index=index, meta=meta)
+        ancestor = nearest_ancestor(meta, known)
+        found = self._loaded(index, meta, ancestor, deadline)
+        if ancestor is not None and not found.is_whole:
+            found = self._loaded(index, meta, None, deadline)
+        if not found.is_whole or self._meta(index, deadline).key != meta.key:
+            raise Unavailable(f"{index} does not hold what it says; publish again")
+        return found
+
+    def _meta(self, index: str, deadline: Deadline) -> Meta:
+        return next(generations.metas(self._connection, [index], deadline))[1]
+
+    def _loaded(
+        self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
+    ) -> SourceGeneration:
+        """A generation with what changed since another one, or all of it."""
+        since = before.meta.generation if before else -1
+        entries = dict(before.entries) if before else {}
+        rows = dict(before.rows) if before else {}
+        words: dict[str, dict[int, str]] = {}
+        if before:
+            words = {layer: dict(chunks) for layer, chunks in before.words.items()}
+        newer = {"range": {"generation": {"gt": since}}}
+
+        def kind(name: str) -> dict[str, object]:
+            return {"bool": {"filter": [{"term": {"kind": name}}, newer]}}
+
+        ask = self._connection
+        for hit in all_hits(ask, index, kind(GONE), {"_source": ["path"]}, ["path"], deadline):
+            entries.pop(hit["_source"]["path"], None)
+            rows.pop(hit["_source"]["path"], None)
+        pages = all_hits(ask, index, kind(PAGE), {"_source": ["entry"]}, ["path"], deadline)
+        sources = [hit["_source"] for hit in pages]
+        for entry, source in zip(entries_of(sources), sources, strict=True):
+            entries[entry.path] = entry
+            rows[entry.path] = rows_of(source, entry.rows)
+        if self._vectors.reads(meta.model):
+            fields = {"_source": ["path"], "docvalue_fields": [VECTORS]}
+            for hit in all_hits(ask, index, kind(PAGE), fields, ["path"], deadline):
+                self._vectors.take(entries[hit["_source"]["path"]], hit["fields"])
+        shown = {"_source": ["layer", "chunk"], "stored_fields": ["words", "_source"]}
+        for hit in all_hits(ask, index, kind(WORDS), shown, ["layer", "chunk"], deadline):
+            place = hit["_source"]
+            words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
+        return SourceGeneration(index, meta, entries, rows, words)
+
+
+def nearest_ancestor(meta: Meta, known: Iterable[SourceGeneration]) -> SourceGeneration | None:
+    """The one of some generations that another was copied from last; None without any."""
+    places = {key: place for place, key in enumerate(meta.ancestors)}
+    found = [one for one in known if one.meta.key in places]
+    return min(found, key=lambda one: places[one.meta.key], default=None)

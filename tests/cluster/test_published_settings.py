@@ -1,0 +1,174 @@
+"""Sources, layers and settings that are published while a server runs are served at once."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sage.access.token_file import TokenFile
+from tests import httpkit
+from tests.cluster.conftest import Team, beside, eventually, told
+from tests.http import test_source_tokens as source_tokens
+
+RUNBOOK = {"runbooks/restart.md": "# Restart\n\nThe wombat restarts the queue.\n"}
+ERRORS = {"guidelines/errors.md": "# Errors\n\nThe numbat pays once.\n"}
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "tokens.json")
+
+
+@pytest.fixture
+def client(team: Team, tokens: TokenFile) -> Iterator[httpkit.Client]:
+    """A server that was started when only the repository was published."""
+    team.publish({"core/one.md": "# One\n\nThe quokka is first.\n"})
+    tokens.create("first")
+    opened = httpkit.serving(
+        team.base.root, lambda _: team.replica(), tokens=tokens.path, require_token=True
+    )
+    with opened as client:
+        yield client
+
+
+def bearer(
+    tokens: TokenFile, name: str, layers: tuple[str, ...] | None, sources: tuple[str, ...] | None
+) -> str:
+    return f"Authorization: Bearer {tokens.create(name, layers, sources=sources)}"
+
+
+def topics(client: httpkit.Client, header: str, query: str) -> list[str]:
+    """What a token finds; nothing where it is refused."""
+    answer = client.call("sage_search", {"query": query}, header)
+    found = answer.get("structuredContent", {}).get("results", [])
+    return [one["topic"] for one in found]
+
+
+def layers_offered(client: httpkit.Client, header: str) -> list[str]:
+    """The layers that the tools take."""
+    (search,) = (
+        one for one in client.ask("tools/list", {}, header)["tools"] if one["name"] == "sage_search"
+    )
+    return list(search["inputSchema"]["properties"]["layer"]["enum"])
+
+
+def test_a_source_that_is_new_is_served_to_whoever_may_see_it(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    everybody = bearer(tokens, "all", None, None)
+    payments = bearer(tokens, "payments", None, ("payments",))
+    guidelines = bearer(tokens, "guidelines", ("core", "guidelines"), None)
+    core = bearer(tokens, "core", ("core",), None)
+    own = bearer(tokens, "own", None, ("own",))
+    refused = client.post({}, payments)
+    assert (refused.status, b"sources that this server does not serve" in refused.body) == (
+        403,
+        True,
+    )
+    for header in (everybody, guidelines, core, own):
+        assert not topics(client, header, "numbat")
+    other = beside(team, tmp_path / "payments")
+    (other.base.root / "sage.yaml").write_text("layers: [core, guidelines, runbooks]\n")
+    other.publish({**ERRORS, **RUNBOOK}, source="payments")
+    page, runbook = "guidelines/payments/errors", "runbooks/payments/restart"
+    eventually(lambda: topics(client, payments, "numbat") == [page], "pages of the new source")
+    assert topics(client, everybody, "numbat") == topics(client, guidelines, "numbat") == [page]
+    assert topics(client, everybody, "wombat") == topics(client, payments, "wombat") == [runbook]
+    assert "runbooks" in layers_offered(client, everybody)
+    for header in (core, own):
+        assert not topics(client, header, "numbat")
+    for header in (core, own, guidelines):
+        assert not topics(client, header, "wombat")
+        assert "runbooks" not in layers_offered(client, header)
+    assert client.get("/readyz").status == 200
+    metrics = client.get("/metrics", everybody).body.decode()
+    assert 'sage_documents{layer="runbooks"} 1' in metrics
+
+
+def test_settings_that_are_published_are_in_force(
+    client: httpkit.Client, team: Team, tokens: TokenFile
+) -> None:
+    header = bearer(tokens, "all", None, None)
+    assert not topics(client, header, "marsupial")
+    (team.base.root / "sage.yaml").write_text(
+        "synonyms: {marsupial: [quokka]}\nrecipes: {triage: {based_on: debugging}}\n"
+    )
+    team.publish()
+    eventually(lambda: bool(topics(client, header, "marsupial")), "answers by the new synonym")
+    given = {"task_type": "triage"}
+    assert client.call("sage_get_context", given, header)["structuredContent"]["context"]
+
+
+def test_settings_that_cannot_be_used_are_told_and_those_before_stay(
+    client: httpkit.Client, team: Team, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = bearer(tokens, "all", None, None)
+    part = bearer(tokens, "part", ("core",), None)
+
+    def state(header: str = header) -> str:
+        answer: str = client.call("sage_info", {}, header)["structuredContent"]["status"]
+        return answer
+
+    (team.base.root / "sage.yaml").write_text("recipes: {triage: {based_on: nothing}}\n")
+    team.publish({"core/two.md": "# Two\n\nThe bilby is second.\n"})
+    eventually(lambda: state() == "degraded", "words about the settings")
+    (reason,) = client.call("sage_info", {}, header)["structuredContent"]["reasons"]
+    assert "published last cannot be used" in reason
+    assert "correct sage.yaml and publish again" in reason
+    assert state(part) == "healthy"
+    assert topics(client, header, "bilby") == ["core/two"]
+    (team.base.root / "sage.yaml").unlink()
+    team.publish()
+    eventually(lambda: state() == "healthy", "signs of the correction")
+
+
+@pytest.mark.parametrize("before", [3, 1], ids=["served from the start", "published meanwhile"])
+def test_tokens_for_layers_and_sources_leak_nothing(
+    before: int, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    """The matrix of the tests of source tokens: each page holds a word of its own."""
+
+    def publish(source: str, folder: str) -> None:
+        pages = {
+            f"{layer}/{name}.md": f"# About {word}\n\nThe {word} reads what the team writes.\n"
+            for (owner, layer, name), word in source_tokens.PAGES.items()
+            if owner == source
+        }
+        beside(team, tmp_path / "sources" / folder).publish(pages, source=source)
+
+    folders = list(source_tokens.FOLDERS.items())
+    for source, folder in folders[:before]:
+        publish(source, folder)
+    tokens.create("first")
+    opened = httpkit.serving(
+        team.base.root, lambda _: team.replica(), tokens=tokens.path, require_token=True
+    )
+    with opened as client:
+        scopes = {
+            bearer(tokens, f"t{number}", *scope): scope
+            for number, scope in enumerate(source_tokens.SCOPES)
+        }
+        for header in scopes:
+            client.call("sage_search", {"query": "team"}, header)
+        for source, folder in folders[before:]:
+            publish(source, folder)
+        eventually(lambda: len(told(client.knowledge)["published"]) == 3, "all sources")
+        for header, (layers, sources) in scopes.items():
+            may = {
+                word
+                for (source, layer, _), word in source_tokens.PAGES.items()
+                if (not layers or layer in layers) and (not sources or source in sources)
+            }
+            assert words_told(client, header) == may
+
+
+def words_told(client: httpkit.Client, header: str) -> set[str]:
+    """The words that any answer to a token holds; what is asked for is misspelt."""
+    words = source_tokens.PAGES.values()
+    asked = {json.dumps(one): one for one in source_tokens.requests() if "draft" not in str(one)}
+    for word in words:
+        query = {"query": f"{word[:-2]}{word[-1]}"}
+        asked[word] = ("tools/call", {"name": "sage_search", "arguments": query})
+    told = [json.dumps(client.ask(*one, header, era=httpkit.NEW)) for one in asked.values()]
+    return {word for word in words if any(word in answer for answer in told)}

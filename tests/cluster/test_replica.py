@@ -1,0 +1,205 @@
+"""A replica that serves on is as right as one that was opened just now."""
+
+import signal
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sage.cluster.backend import open_cluster
+from sage.cluster.conformance import PAGES
+from sage.cluster.connection import ClusterOptions, Connection
+from sage.cluster.generations import all_of, write_meta
+from sage.deadline import Deadline
+from sage.knowledge import KnowledgeBase
+from sage.settings import rootless_settings
+from sage.values import OWN
+from tests.cluster.conftest import Team, beside, eventually, narrowed, told
+from tests.cluster.nodes import Node
+
+State = Mapping[str, str]
+
+
+def page(word: str) -> str:
+    return f"# About {word}\n\nThe {word} is kept by the team.\n"
+
+
+A = {f"practices/{name}.md": page(name) for name in ("apple", "pear", "plum", "quince", "fig")}
+B, C, D = ({**A, f"practices/{name}.md": page(name)} for name in ("badger", "civet", "dingo"))
+C_AND_D = {**C, **D}
+EDITED = {**A, "practices/apple.md": page("heron"), "core/new.md": page("ibis")}
+WITHOUT = {name: text for name, text in A.items() if "fig" not in name}
+WORDS = ("fig", "badger", "civet", "dingo", "heron")
+
+WALKS: Mapping[str, Sequence[State]] = {
+    "a revert and what comes after": [B, A, C, C_AND_D],
+    "two reverts": [B, A, B, C, A, D, C_AND_D],
+    "a page that comes back": [WITHOUT, A, WITHOUT, EDITED, A, C],
+    "everything anew": [{"core/one.md": page("badger")}, A, B],
+}
+
+
+def publish(team: Team, state: State, **options: object) -> None:
+    """Publish exactly these pages."""
+    gone = [
+        path.relative_to(team.base.path("")).as_posix() for path in team.base.path("").rglob("*.md")
+    ]
+    team.publish(state, *(name for name in gone if name not in state), **options)
+
+
+def said(replica: KnowledgeBase) -> dict[str, object]:
+    """All that it lists and finds."""
+    found = {word: replica.search(word) for word in WORDS}
+    return {
+        "topics": replica.topics(),
+        **{word: [one["topic"] for one in answer["results"]] for word, answer in found.items()},
+        **{f"{word} missing": answer.get("missing") for word, answer in found.items()},
+        "sections": replica.info()["index"]["sections"],
+    }
+
+
+@pytest.fixture
+def payments(team: Team, tmp_path: Path) -> Team:
+    """Another repository that publishes into the same base, as a source of its own."""
+    return beside(team, tmp_path / "payments")
+
+
+@pytest.mark.parametrize(
+    ("walk", "grace_seconds"), [*((walk, 300.0) for walk in WALKS), ("two reverts", 0.0)]
+)
+def test_it_follows_every_step(walk: str, grace_seconds: float, team: Team) -> None:
+    publish(team, A)
+    every, some = team.replica(), team.replica()
+    for step, state in enumerate(WALKS[walk]):
+        publish(team, state, grace_seconds=grace_seconds)
+        fresh = said(team.replica())
+        assert said(every) == fresh, step
+        assert fresh["topics"] == team.base.open().topics()
+        if step % 2:
+            assert said(some) == fresh, step
+
+
+def test_it_follows_several_sources(team: Team, payments: Team) -> None:
+    publish(team, A)
+    publish(payments, B, source="payments")
+    replica = team.replica()
+    for own, theirs in ((B, A), (A, C), (C, B), (C_AND_D, EDITED), (A, A)):
+        publish(team, own)
+        publish(payments, theirs, source="payments")
+        assert said(replica) == said(team.replica())
+
+
+def test_only_what_changed_is_loaded_after_a_revert(team: Team) -> None:
+    """What is in memory already is not loaded again, and neither is what a copy was made of."""
+    publish(team, A)
+    replica = team.replica()
+    publish(team, B)
+    replica.search("badger")
+    asked: list[str] = []
+    request = team.connection.request
+
+    def noted(method: str, path: str, body: object, *rest: object, **more: object) -> object:
+        if isinstance(body, bytes) and b'"gt": ' in body:
+            asked.append(body.decode().partition('"gt": ')[2].partition("}")[0])
+        return request(method, path, body, *rest, **more)  # type: ignore[arg-type]
+
+    team.connection.request = noted  # type: ignore[method-assign,assignment]
+    publish(team, A)
+    assert not replica.search("badger")["results"]
+    assert asked == []
+    publish(team, C)
+    assert replica.search("civet")["results"]
+    assert set(asked) == {"0"}
+
+
+def test_a_commit_that_is_published_again_says_since_when(team: Team) -> None:
+    publish(team, PAGES)
+    replica = team.replica()
+    publish(team, A)
+    replica.search("apple")
+    publish(team, PAGES)
+    replica.search("rollback")
+    fresh = team.replica()
+    fresh.search("rollback")
+    assert told(replica)["published"] == told(fresh)["published"]
+
+
+class SlowLoads(Connection):
+    """Lets nobody load pages until it is told to."""
+
+    def __init__(self, options: ClusterOptions) -> None:
+        super().__init__(options)
+        self.may_load = threading.Event()
+        self.may_load.set()
+
+    def __enter__(self) -> "SlowLoads":
+        return self
+
+    def request(self, method: str, path: str, body: object, *rest: Any, **more: Any) -> Any:
+        if isinstance(body, bytes) and b'"gt": ' in body:
+            self.may_load.wait(30)
+        return super().request(method, path, body, *rest, **more)
+
+
+def test_a_generation_that_loads_slowly_holds_up_no_call(team: Team) -> None:
+    publish(team, A)
+    settings = rootless_settings(environment=team.base.environment)
+    with SlowLoads(team.options) as slow:
+        replica = open_cluster(slow, settings, Deadline(60_000))
+        before = told(replica)["published"]
+        slow.may_load.clear()
+        publish(team, B)
+        for _ in range(2):
+            answer = replica.search("badger", deadline=Deadline(2_000))
+            assert not answer["results"]
+            assert (answer["complete"], "is being loaded" in answer["note"]) == (False, True)
+        assert not replica.context("coding", task="badger", deadline=Deadline(2_000))["complete"]
+        got = replica.get("practices", "apple", deadline=Deadline(2_000))
+        assert ("apple" in got["content"], got["metadata"]["complete"]) == (True, False)
+        info = told(replica)
+        assert (info["status"], info["published"]) == ("degraded", before)
+        assert info["behind_seconds"] > 1.0
+        slow.may_load.set()
+        eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
+        assert "complete" not in replica.search("badger")
+        assert told(replica)["status"] == "healthy"
+
+
+def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> None:
+    publish(team, A)
+    replica = team.replica()
+    assert told(replica)["behind_seconds"] < 1.0
+    node.kill(signal.SIGSTOP)
+    try:
+        for least in (1.0, 3.0):
+            eventually(
+                lambda least=least: replica.info(Deadline(500))["behind_seconds"] > least,  # type: ignore[misc,typeddict-item]
+                f"{least} s since the alias was known",
+            )
+        assert replica.info(Deadline(500))["status"] == "unhealthy"
+    finally:
+        node.kill(signal.SIGCONT)
+    eventually(lambda: told(replica)["status"] == "healthy", "signs of its recovery")
+    assert told(replica)["behind_seconds"] < 1.0
+
+
+def test_what_cannot_be_loaded_is_told_and_what_is_in_memory_is_served(team: Team) -> None:
+    publish(team, A)
+    replica = team.replica()
+    publish(team, B)
+    index = team.served[0]
+    meta = all_of(team.connection, OWN, Deadline(30_000))[index]
+    write_meta(team.connection, index, replace(meta, documents=99), Deadline(30_000))
+    assert replica.search("apple")["results"]
+    info = told(replica)
+    assert info["status"] == "unhealthy"
+    assert "does not hold what it says" in info["reasons"][0]
+    part = told(narrowed(replica, ("core", "practices")))
+    assert part["status"] == "unhealthy"
+    assert index not in part["reasons"][0]
+    write_meta(team.connection, index, meta, Deadline(30_000))
+    eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
+    assert told(replica)["status"] == "healthy"
