@@ -3,7 +3,7 @@
 It knows nothing of any protocol; tools, commands and pages are built on it. Thread-safe.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from sage.answers import (
@@ -49,6 +49,7 @@ from sage.values import (
 if TYPE_CHECKING:
     from sage.context.builder import ContextBuilder
     from sage.context.explain import PackedContext
+    from sage.search.catalog import DocumentEntry
     from sage.search.engine import Progress
     from sage.search.explain import Explanation
     from sage.search.protocol import Snapshot
@@ -158,8 +159,7 @@ class KnowledgeBase:
         topic = checked_topic(topic)
         check_range("max_tokens", max_tokens, MAX_TOKENS)
         listings = self.library.refresh(self.layer_names(layer), deadline)
-        if self._index.is_open or self._backend is not None:
-            self.library.titles.learn_all(self._index.engine.entries)
+        self.library.titles.learn_all(self.indexed)
         found, from_cache = self._answers.remember(
             ("get", listings, topic, max_tokens),
             lambda: read_topic(self.library, listings, topic, max_tokens, self.counter, deadline),
@@ -233,6 +233,11 @@ class KnowledgeBase:
         results = [result.copy() for result in answer["results"]]
         return {**answer, "results": results, "query_time_ms": self._since(started)}
 
+    @property
+    def indexed(self) -> "Mapping[str, DocumentEntry]":
+        """What the index knows of each page by now, by path; to ask opens nothing."""
+        return self._index.entries
+
     def snapshot(self, deadline: Deadline) -> "Snapshot":
         """The index as it is now, to be searched."""
         return self._current(deadline)[1]
@@ -271,11 +276,7 @@ class KnowledgeBase:
         path: str = "",
         deadline: Deadline | None = None,
     ) -> list["Explanation"]:
-        """What each result of a search owes its place to.
-
-        Args:
-            path: explain this page alone, wherever it ranks.
-        """
+        """What each result of a search owes its place to; a page named by `path` wherever it is."""
         from sage.search.explain import explain_ranking
         from sage.search.query import checked_filters
         from sage.search.sections import SearchOptions
@@ -363,11 +364,7 @@ class KnowledgeBase:
     def documents(
         self, layer: str = ALL_LAYERS, deadline: Deadline | None = None
     ) -> tuple[Document, ...]:
-        """The documents of a layer in reading order.
-
-        Raises:
-            TimeoutExceeded: not all could be loaded in time.
-        """
+        """The documents of a layer in reading order; TimeoutExceeded where some were not loaded."""
         deadline = deadline or no_deadline()
         listings = self.library.refresh(self.layer_names(layer), deadline)
         return load_in_time(self.library, files_of(listings), deadline)

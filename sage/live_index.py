@@ -122,6 +122,11 @@ class LiveIndex:
         """The state of the index."""
         return index_info(self.engine.state, self._progress)
 
+    @property
+    def entries(self) -> Mapping[str, "DocumentEntry"]:
+        """What is known of each page by now, by path; nothing before the first search of files."""
+        return self.engine.entries if self.is_open or self._backend is not None else {}
+
     def measure(
         self, deadline: Deadline
     ) -> tuple[Mapping[str, "DocumentEntry"], IndexInfo, MeaningInfo | None]:
@@ -132,7 +137,7 @@ class LiveIndex:
             return {}, IndexInfo(state="opening"), None
         engine, meaning = self.engine, self.meaning
         told = meaning_info(meaning.state, engine.state.sections) if meaning else None
-        return {entry.path: entry for entry in engine.entries}, self.info, told
+        return engine.entries, self.info, told
 
     def described(self, answer: InfoAnswer, deadline: Deadline) -> InfoAnswer | ReplicaInfo:
         """What is said of the base, with what is known where it lies."""

@@ -1,7 +1,7 @@
 """A knowledge base that lies in a cluster: its pages, its engine, and how fresh they are."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -117,10 +117,10 @@ class ClusterEngine:
         return IndexState("ready", "opensearch", len(catalog.slots), sections, 0, 0, trouble)
 
     @property
-    def entries(self) -> Sequence[DocumentEntry]:
-        """The documents that are served."""
+    def entries(self) -> Mapping[str, DocumentEntry]:
+        """The documents that are served, by path."""
         views = self._replica.views
-        return self._scope(views[0]).catalog.slots if views else ()
+        return self._scope(views[0]).catalog.entries if views else {}
 
     def update(
         self,

@@ -1,12 +1,19 @@
-"""Which generations a base has in its cluster: what the alias knows, and what is left over."""
+"""Which generations a base has in its cluster: how one is made, which is served, when one goes.
+
+A new one is there when a node holds it; where none does, the cluster is asked why, and nothing is
+left. An old one stays for a while after the alias left it, for calls that still read it. It says
+itself when the alias left; where it does not, because the publish that moved the alias died,
+whoever finds it says so: nothing is removed too early, and nothing stays for ever.
+"""
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from sage.cluster.connection import Connection, NotThere
+from sage.cluster.connection import Conflict, Connection, DiskFull, NotThere, soon
 from sage.cluster.schema import MAPPING, Name, parse_name, pattern
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable
@@ -14,6 +21,16 @@ from sage.errors import ConfigError, Unavailable
 logger = logging.getLogger("sage.cluster")
 
 STARTING_SECONDS = 20
+_WAIT_SECONDS = 60.0
+_PAUSE_SECONDS = 0.1
+_PLACES = ("index.routing.allocation.", "index.routing.rebalance.")
+_OWN = "index.routing.allocation.initial_recovery."
+"""Set by the cluster itself when it copies, and by nobody else."""
+_FULL = ("index.blocks.read_only_allow_delete", "index.blocks.read_only")
+_MOST_ANCESTORS = 100
+"""A replica that misses more generations in a row loads all."""
+MOVED_SECONDS = 300.0
+"""Longer than it can take from the time that a generation says to the move of the alias to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,11 @@ class Meta:
     """What made the vectors of its pages; empty without any."""
     content: str = ""
     """The hash of all that it holds. A copy that nobody finished says that of its original."""
+
+    @property
+    def lineage(self) -> Sequence[str]:
+        """The ancestors of a copy of it."""
+        return (self.key, *self.ancestors)[:_MOST_ANCESTORS]
 
     def to_json(self) -> dict[str, Any]:
         # As text: a mapping's own objects would be merged with those before.
@@ -170,3 +192,130 @@ def delete(connection: Connection, name: str, deadline: Deadline) -> None:
         connection.request("DELETE", f"/{name}", None, deadline)
     except NotThere:
         return
+
+
+def create(connection: Connection, name: str, body: Mapping[str, Any]) -> None:
+    """Make an empty index.
+
+    Raises:
+        Unavailable: it is there already, or no node takes it.
+    """
+    try:
+        connection.request("PUT", f"/{name}?wait_for_active_shards=0", body, soon(), again=False)
+    except Conflict as error:
+        raise Unavailable(not_ours(name)) from error
+    _wait(connection, name)
+
+
+def copy(connection: Connection, original: str, name: str) -> None:
+    """Make a copy of an index that can be written, whatever was set for the original since.
+
+    Raises:
+        DiskFull: the cluster has closed the original to all writes.
+        Unavailable: it is there already, or no node takes it.
+    """
+    answer = connection.get(f"/{original}/_settings?flat_settings=true", soon())
+    held: dict[str, Any] = answer[original]["settings"]
+    for setting in _FULL:
+        if held.get(setting) == "true":
+            raise DiskFull(f"{original} has {setting}")
+    places = [one for one in held if one.startswith(_PLACES) and not one.startswith(_OWN)]
+    settings = {
+        **dict.fromkeys(places),
+        "index.blocks.write": None,
+        "index.auto_expand_replicas": "0-1",
+        "index.refresh_interval": "-1",
+    }
+    path = f"/{original}/_clone/{name}?wait_for_active_shards=0"
+    try:
+        connection.request("POST", path, {"settings": settings}, soon(), again=False)
+    except Conflict as error:
+        raise Unavailable(not_ours(name)) from error
+    _wait(connection, name)
+
+
+def _wait(connection: Connection, name: str) -> None:
+    """Wait until a node holds every part of it.
+
+    A copy gets the mapping of its original only then: to describe it before would be its end.
+    """
+    until = time.monotonic() + _WAIT_SECONDS
+    why = ""
+    while not why and time.monotonic() < until:
+        if is_whole(connection, name, soon()):
+            return
+        why = _refused(connection, name)
+        time.sleep(_PAUSE_SECONDS)
+    delete(connection, name, soon())
+    raise Unavailable(
+        f"no node takes the new index {name}: {why or 'it is not ready after a minute'}; "
+        "what was served is served still; see to the nodes and their disks, then publish again"
+    )
+
+
+def _refused(connection: Connection, name: str) -> str:
+    """Why no node takes the first part of an index; empty while one may."""
+    part = {"index": name, "shard": 0, "primary": True}
+    told = connection.request("POST", "/_cluster/allocation/explain", part, soon())
+    if told.get("can_allocate") != "no":
+        return ""
+    reasons = [
+        decider["explanation"]
+        for node in told.get("node_allocation_decisions", ())
+        for decider in node.get("deciders", ())
+        if decider["decision"] == "NO"
+    ]
+    return "; ".join(dict.fromkeys(reasons))[:600] or str(told.get("allocate_explanation", ""))
+
+
+def remove_unread(
+    connection: Connection,
+    source: str,
+    grace_seconds: float,
+    now: Callable[[], float] = time.time,
+) -> tuple[str, ...]:
+    """Remove generations that nobody reads any more, under the lock; the names of those removed."""
+    alias = served(connection, soon())
+    held = all_of(connection, source, soon())
+    gone: list[str] = []
+    for name, left in _left(held, alias, now()).items():
+        if now() - left >= grace_seconds:
+            delete(connection, name, soon())
+            gone.append(name)
+        elif not held[name].retired:
+            write_retired(connection, name, left, soon())
+    return tuple(gone)
+
+
+def unread(
+    connection: Connection,
+    source: str,
+    grace_seconds: float,
+    is_publishing: Callable[[Deadline], bool],
+    now: Callable[[], float] = time.time,
+) -> tuple[str, ...]:
+    """The names of those that would be removed now; nothing is changed.
+
+    Args:
+        is_publishing: whether what is not finished may be what somebody writes.
+    """
+    alias = served(connection, soon())
+    held = all_of(connection, source, soon())
+    may_be_written = is_publishing(soon())
+    return tuple(
+        name
+        for name, left in _left(held, alias, now()).items()
+        if now() - left >= grace_seconds and (held[name].published or not may_be_written)
+    )
+
+
+def _left(held: Mapping[str, Meta], alias: tuple[str, ...], now: float) -> dict[str, float]:
+    """Since when each generation that the alias does not know is not served, at the latest."""
+    moved = max((meta.published for name, meta in held.items() if name in alias), default=0.0)
+    # No later than the alias moved to the one that is served.
+    latest = min(now, moved + MOVED_SECONDS) if moved else now
+    return {
+        name: (meta.retired or latest) if meta.published else float("-inf")
+        for name, meta in held.items()
+        if name not in alias
+    }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from sage.cluster import generations, new_index
+from sage.cluster import generations
 from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection, soon
 from sage.cluster.describing import Describing
@@ -20,7 +20,6 @@ from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import from_column, words_on
 from sage.cluster.repository_pages import RepositoryPages, is_committed, pages_of, size_of_pages
 from sage.cluster.requests import all_hits
-from sage.cluster.retention import remove_unread, unread
 from sage.cluster.schema import (
     BUCKET_FIELDS,
     GONE,
@@ -44,8 +43,6 @@ logger = logging.getLogger("sage.cluster")
 
 GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
-_MOST_ANCESTORS = 100
-"""A replica that misses more generations in a row loads all."""
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
@@ -105,7 +102,7 @@ class Publisher:
         """Bring the cluster to the files as they are now.
 
         Raises:
-            Unavailable: the cluster cannot be reached, takes no writes, or holds something else
+            Unavailable: the cluster cannot be reached, takes no writes, or holds another thing
                 than was written; what was served is served still.
             ConfigError: nothing would be published over something.
             SageError: a page could not be read.
@@ -147,10 +144,11 @@ class Publisher:
         ask, options = self._connection, self._options
         ask.check_version(soon())
         if options.dry_run:
-            return unread(ask, options.source, options.grace_seconds)
+            is_taken = self._lock.is_taken
+            return generations.unread(ask, options.source, options.grace_seconds, is_taken)
         self._lock.acquire(soon())
         try:
-            return remove_unread(ask, options.source, options.grace_seconds)
+            return generations.remove_unread(ask, options.source, options.grace_seconds)
         finally:
             self._lock.release(soon())
 
@@ -173,7 +171,9 @@ class Publisher:
         """Remove what is no longer read after a publish, which is done whether that succeeds."""
         options = self._options
         try:
-            return remove_unread(self._connection, options.source, options.grace_seconds)
+            return generations.remove_unread(
+                self._connection, options.source, options.grace_seconds
+            )
         except (Unavailable, TimeoutExceeded) as error:
             logger.warning("what was published is served; old generations stay for now: %s", error)
             return ()
@@ -284,12 +284,11 @@ class Publisher:
         )
         if plan.copies and plan.before is not None:
             index, before = plan.before
-            ancestors = (before.key, *before.ancestors)[:_MOST_ANCESTORS]
-            meta = replace(meta, generation=before.generation + 1, ancestors=ancestors)
-            new_index.copy(ask, index, name)
+            meta = replace(meta, generation=before.generation + 1, ancestors=before.lineage)
+            generations.copy(ask, index, name)
             generations.write_meta(ask, name, meta, soon())
         else:
-            new_index.create(ask, name, index_body(meta.to_json(), self._options.shards))
+            generations.create(ask, name, index_body(meta.to_json(), self._options.shards))
         return meta
 
     def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:

@@ -7,7 +7,7 @@ large base minutes. What is found here only says which pages to load.
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -73,18 +73,18 @@ class Titles:
         """
         self._open = open_file
         self._known: dict[str, KnownNames] = {}
-        self._entries: Sequence[Entry] = ()
+        self._entries: Mapping[str, Entry] = {}
         self._lock = threading.Lock()
 
     def learn(self, document: Document, stamp: Stamp) -> None:
         """Take the names of a document that was parsed anyway."""
         self._keep(document.path, stamp, (document.title, *document.meta.names))
 
-    def learn_all(self, entries: Sequence[Entry]) -> None:
+    def learn_all(self, entries: Mapping[str, Entry]) -> None:
         """Take the names that an index keeps; the same entries are taken once."""
         if entries is not self._entries:
             self._entries = entries
-            for one in entries:
+            for one in entries.values():
                 self._keep(one.path, one.stamp, (one.title, *one.aliases))
 
     def find(self, files: Sequence[SourceFile], title: str, deadline: Deadline) -> Titled:

@@ -5,7 +5,7 @@ Ranking, queries and snippets have modules of their own. Thread-safe.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -152,9 +152,9 @@ class SearchEngine:
             self._changing.release()
 
     @property
-    def entries(self) -> Sequence[DocumentEntry]:
-        """The documents that are indexed; the same object until the index changes."""
-        return self._searcher.catalog.slots if self._searcher else ()
+    def entries(self) -> Mapping[str, DocumentEntry]:
+        """The documents that are indexed, by path; the same object until the index changes."""
+        return self._searcher.catalog.entries if self._searcher else {}
 
     def close(self) -> None:
         """Keep what is not kept yet."""

@@ -7,7 +7,7 @@ frequencies (`query.Words`, `ranking.Counts`), says whether it is ready, and clo
 `sage.cluster.conformance` tries all of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from sage.deadline import Deadline
@@ -64,8 +64,8 @@ class Engine(Protocol):
         """Whether it is ready, where it is, and how much it holds."""
 
     @property
-    def entries(self) -> Sequence[DocumentEntry]:
-        """The documents that are indexed; the same object until the index changes."""
+    def entries(self) -> Mapping[str, DocumentEntry]:
+        """The documents that are indexed, by path; the same object until the index changes."""
 
     def update(
         self,

@@ -34,10 +34,10 @@ from sage.documents.files import SourceFile
 from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
 from sage.knowledge import KnowledgeBase
-from sage.reading import load_all
 from sage.sanitize import clean, clean_value
 from sage.server.process import give_back_memory
 from sage.server.prompts import TASK_PROMPT, all_prompts, budget_of, gathered, task_prompt
+from sage.server.resource_list import ListedPage, list_pages
 from sage.server.resource_uris import ResourceUri
 from sage.server.tools import DRAFT, INFO, Tool, all_tools, draft_tool
 from sage.values import ALL_LAYERS, MAX_RESULTS, check_arguments
@@ -230,17 +230,9 @@ class AsyncKnowledge:
         """Every document in reading order."""
         return await self._run(lambda deadline: self._knowledge.documents(ALL_LAYERS, deadline))
 
-    async def page(self, start: int, size: int) -> tuple[list[Document], bool]:
-        """So many documents from a position on, loading no others; and whether more follow."""
-
-        def load(deadline: Deadline) -> tuple[list[Document], bool]:
-            files = files_of(self._listings(deadline))
-            loading = load_all(self._knowledge.library, files[start : start + size], deadline)
-            if loading.unread:
-                raise TimeoutExceeded(deadline.message)
-            return loading.documents, start + size < len(files)
-
-        return await self._run(load)
+    async def page(self, start: int, size: int) -> tuple[list[ListedPage], bool]:
+        """So many pages from a position on; and whether more follow."""
+        return await self._run(lambda deadline: list_pages(self._knowledge, start, size, deadline))
 
     async def skills(self, start: int, size: int) -> "tuple[list[PageSkill], bool]":
         """The skills among so many pages from a position on; and whether more pages follow."""
@@ -294,8 +286,8 @@ class AsyncKnowledge:
         if argument == "task_type":
             return list(self.task_types)
         if argument == "language":
-            documents = await self.documents()
-            return sorted({name for one in documents for name in one.meta.languages})
+            snapshot = await self._run(self._knowledge.snapshot)
+            return sorted(snapshot.searcher.catalog.languages)
         if argument == "topic":
             files = files_of(await self._run(self._listings))
             return [

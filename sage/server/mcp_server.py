@@ -40,7 +40,6 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from sage import __version__
-from sage.documents.document import Document
 from sage.errors import InvalidInput, NotFound
 from sage.knowledge import KnowledgeBase
 from sage.sanitize import clean, clean_value
@@ -49,6 +48,7 @@ from sage.server.background import background_tasks
 from sage.server.process import is_isolated
 from sage.server.prompts import Prompt as PromptWords
 from sage.server.prompts import instructions
+from sage.server.resource_list import ListedPage
 from sage.server.resource_uris import (
     LAYER_TEMPLATE,
     RELATED_TEMPLATE,
@@ -240,9 +240,9 @@ def _list_resources(async_knowledge: AsyncKnowledge) -> ListResources:
     ) -> mcp_types.ListResourcesResult:
         with _protocol_errors():
             start = _position(params.cursor)
-            documents, more = await async_knowledge.page(start, PAGE_SIZE)
+            pages, more = await async_knowledge.page(start, PAGE_SIZE)
             return mcp_types.ListResourcesResult(
-                resources=[_shown_page(document) for document in documents],
+                resources=[_shown_page(page) for page in pages],
                 next_cursor=str(start + PAGE_SIZE) if more else None,
             )
 
@@ -327,14 +327,14 @@ def _shown_tool(tool: Tool) -> FastMCPTool:
     )
 
 
-def _shown_page(document: Document) -> mcp_types.Resource:
+def _shown_page(page: ListedPage) -> mcp_types.Resource:
     return mcp_types.Resource(
-        uri=uri_of(document.topic).uri,
-        name=document.topic,
-        title=document.title,
-        description=document.summary or None,
+        uri=uri_of(page.topic).uri,
+        name=page.topic,
+        title=page.title,
+        description=page.summary or None,
         mime_type=MARKDOWN,
-        size=len(document.body.encode("utf-8", "replace")),
+        size=page.size,
     )
 
 

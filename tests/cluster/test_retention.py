@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sage.cluster import generations, retention
+from sage.cluster import generations
 from sage.cluster.conformance import PAGES
 from sage.cluster.lock import PublishLock
 from sage.cluster.publish import Publisher, PublishOptions
@@ -87,7 +87,7 @@ def test_what_a_publish_left_that_died_after_the_alias_moved_goes_after_the_grac
     assert prune(team, grace_seconds=60.0) == ()
     assert time.time() - said_by(team, old)["retired"] < 60
     later = time.time() + 61
-    gone = retention.remove_unread(team.connection, OWN, 60.0, lambda: later)
+    gone = generations.remove_unread(team.connection, OWN, 60.0, lambda: later)
     assert (gone, team.indexes) == ((old,), [served])
 
 
@@ -128,7 +128,7 @@ def test_one_that_was_served_again_has_its_whole_grace_again(
         with pytest.raises(Died):
             team.publish({"core/new.md": "# New\n\nTwo.\n"})
     PublishLock(team.connection, OWN, now=lambda: 9e9).acquire(Deadline(30_000))
-    assert retention.remove_unread(team.connection, OWN, 100.0) == ()
+    assert generations.remove_unread(team.connection, OWN, 100.0) == ()
 
 
 def test_an_index_with_our_name_that_is_not_ours_is_named_and_left_alone(

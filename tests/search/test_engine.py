@@ -406,7 +406,7 @@ def test_sections_are_ranked_over_all_documents(indexed: IndexedBase) -> None:
 def test_sizes_count_every_section(indexed: IndexedBase) -> None:
     indexed.update()
     totals: Counter[str] = Counter()
-    for entry in indexed.engine.entries:
+    for entry in indexed.engine.entries.values():
         totals[entry.layer] += entry.section_total
     assert totals == {"core": 2, "practices": 3}
 

@@ -16,9 +16,12 @@ from mcp_types import PromptReference, ResourceTemplateReference
 
 from sage import __version__
 from sage.deadline import Deadline
+from sage.documents.document import Document
+from sage.documents.files import SourceFile
 from sage.documents.source_roots import Listing
 from sage.knowledge import KnowledgeBase, open_knowledge
 from sage.server.mcp_server import create_server
+from sage.server.resource_list import list_pages
 from sage.settings import load_settings
 from tests.processes import PATIENCE_SECONDS, write_base
 
@@ -310,8 +313,8 @@ def test_documents_are_resources_with_title_description_and_size(
     page = listed["knowledge://practices/testing"]
     assert (page.title, page.description) == ("How we test", "Real files, no mocks.")
     assert page.mime_type == "text/markdown"
-    (document,) = [one for one in knowledge.documents() if one.topic == "practices/testing"]
-    assert page.size == len(document.body.encode())
+    file = knowledge.settings.knowledge_dir / "practices" / "testing.md"
+    assert page.size == file.stat().st_size
     assert next(iter(listed)) == "knowledge://core/principles"
 
 
@@ -345,6 +348,30 @@ def test_a_long_document_is_read_whole_and_a_long_layer_in_part(knowledge: Knowl
     document, layer = ask(knowledge, question)
     assert document.endswith("The end.")
     assert "sage_get_knowledge(" in layer.splitlines()[-1]
+
+
+def test_a_list_reads_only_pages_that_are_not_indexed_as_they_are(
+    knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ask(knowledge, lambda client: client.list_resources())
+    knowledge.search("fixtures")
+    new = knowledge.settings.knowledge_dir / "core" / "new.md"
+    new.write_text("---\norder: -1\n---\n# New\n\nJust written.\n")
+    read: list[str] = []
+    real = knowledge.library.load
+
+    def load(source: SourceFile, deadline: Deadline) -> Document | None:
+        read.append(source.topic)
+        return real(source, deadline)
+
+    monkeypatch.setattr(knowledge.library, "load", load)
+    # Not through a server, whose preparation may have indexed the page by then.
+    pages, more = list_pages(knowledge, 0, 100, Deadline())
+    assert read == ["core/new"]
+    assert not more
+    assert (pages[0].title, pages[0].summary) == ("New", "Just written.")
+    listed = [(one.topic, one.title, one.summary) for one in pages[1:]]
+    assert listed == [(one.name, one.title, one.description or "") for one in before]
 
 
 def test_a_long_list_of_documents_comes_in_pages(
