@@ -12,6 +12,7 @@ import json
 import random
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -269,6 +270,7 @@ def size(node: Node, sections: int, rounds: int) -> list[str]:
         started = time.perf_counter()
         other = both.replica()
         print(f"a replica opens in {time.perf_counter() - started:.1f} s")
+        _tell_room(node)
         visible = _visible(both, root, other)
         print(f"a changed page is visible {visible:.2f} s after its publish ended")
         _index_sections(both.connection, root)
@@ -281,6 +283,42 @@ def size(node: Node, sections: int, rounds: int) -> list[str]:
     missed = [f"publish {publish:.1f} x"] if publish > PUBLISH_BAR else []
     missed += [f"visible after {visible:.1f} s"] if visible > VISIBLE_BAR else []
     return missed + ([f"search {ours / plain:.1f} x"] if ours > SEARCH_BAR * plain else [])
+
+
+# Opens a replica in a process of its own and prints its memory before, after and after searches.
+_REPLICA = """
+import sys
+from benchmarks.cluster import resident
+from sage.cluster.backend import open_cluster
+from sage.cluster.connection import Connection, cluster_options
+from sage.deadline import Deadline
+from sage.settings import rootless_settings
+empty = resident()
+connection = Connection(cluster_options([sys.argv[1]], "sized", {}))
+replica = open_cluster(connection, rootless_settings(environment={}), Deadline(600_000))
+replica.info()
+opened = resident()
+for query in sys.argv[2:]:
+    replica.search(query)
+print(f"a replica: {opened - empty:.0f} MB for the base when it is open, "
+      f"{resident() - empty:.0f} after {len(sys.argv) - 2} searches")
+"""
+
+
+def resident() -> float:
+    """The memory of this process in megabytes; needs /proc."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1024
+
+
+def _tell_room(node: Node) -> None:
+    """What the base takes: on the disk of the node, and in the memory of a replica."""
+    store = node.ask("GET", "/sized-v*/_stats/store")["_all"]["primaries"]["store"]
+    print(f"{store['size_in_bytes'] / 1e6:,.0f} MB on the disk of the cluster, without copies")
+    chance = random.Random(11)
+    queries = [" ".join(chance.sample(_WORDS, 3)) for _ in range(200)]
+    command = [sys.executable, "-c", _REPLICA, node.url, *queries]
+    subprocess.run(command, cwd=Path(__file__).parent.parent, check=True)
 
 
 def _published(both: Both, node: Node, bulks: Path) -> float:

@@ -306,8 +306,9 @@ class AsyncKnowledge:
     async def counts(self) -> Mapping[str, int] | None:
         """Documents per layer; None when the file system does not answer at once."""
         try:
-            # The walk goes on for whoever asks next, also when nobody waits for it any more.
-            listings = await self._quick.run(lambda _: self._listings(no_deadline()), COUNT_MS)
+            # The walk goes on for whoever asks next, also when nobody waits for it any more: in a
+            # thread of which there is one, so that slow files keep no place of a quick answer.
+            listings = await self._watching.run(lambda _: self._listings(no_deadline()), COUNT_MS)
         except TimeoutExceeded:
             return None
         return {listing.layer: len(listing.files) for listing in listings}
