@@ -47,7 +47,7 @@ def replaced_by_one_that_died(team: Team, monkeypatch: pytest.MonkeyPatch) -> tu
     """A generation, and one that died when the alias had moved to it."""
     first = team.publish(PAGES)
     with monkeypatch.context() as patched:
-        patched.setattr("sage.cluster.publish.remove_unread", die)
+        patched.setattr("sage.cluster.generations.remove_unread", die)
         with pytest.raises(Died):
             team.publish({"core/new.md": "# New\n\nOne.\n"})
     (second,) = team.served
@@ -124,7 +124,7 @@ def test_one_that_was_served_again_has_its_whole_grace_again(
     say(team, first.index, retired=time.time() - 200)
     assert team.publish(None, "core/new.md").index == first.index
     with monkeypatch.context() as patched:
-        patched.setattr("sage.cluster.publish.remove_unread", die)
+        patched.setattr("sage.cluster.generations.remove_unread", die)
         with pytest.raises(Died):
             team.publish({"core/new.md": "# New\n\nTwo.\n"})
     PublishLock(team.connection, OWN, now=lambda: 9e9).acquire(Deadline(30_000))
