@@ -286,9 +286,17 @@ def _sealed(manifest: Mapping[str, Any], parts: Mapping[str, Part]) -> Iterator[
 
 
 def _pieces(parts: Iterable[Part]) -> Iterator[bytes]:
+    """All parts in pieces of a megabyte or two: there are many small ones."""
+    waiting: list[bytes] = []
+    size = 0
     for part in parts:
         for start in range(0, part.size, _CHUNK):
-            yield part.read(start, min(start + _CHUNK, part.size))
+            waiting.append(part.read(start, min(start + _CHUNK, part.size)))
+            size += len(waiting[-1])
+            if size >= _CHUNK:
+                yield b"".join(waiting)
+                waiting, size = [], 0
+    yield b"".join(waiting)
 
 
 def _unsealed(file: OpenFile, size: int) -> tuple[dict[str, Any], dict[str, Part]]:
