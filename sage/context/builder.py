@@ -139,8 +139,9 @@ class ContextBuilder:
         known = self._known
         if known.entries is entries:
             return known
+        every = list(entries.values())
         ordered = sorted(
-            entries.values(),
+            every,
             key=lambda one: (
                 self._layers.get(one.layer, len(self._layers)),
                 reading_order(one.path, one.is_index, one.order),
@@ -151,7 +152,14 @@ class ContextBuilder:
         has_core = any(entry.layer == CORE_LAYER for entry in ordered)
         passages = known.passages if footers == known.footers else {}
         self._known = known = KnownPages(
-            entries, ordered, footers, replaced, has_core, passages, lock=known.lock
+            entries,
+            ordered,
+            footers,
+            replaced,
+            has_core,
+            [entry for entry in every if entry.applies_to],
+            passages,
+            lock=known.lock,
         )
         return known
 

@@ -90,6 +90,8 @@ class KnownPages:
     footers: frozenset[str]
     successors: Mapping[str, str]
     has_core: bool
+    scoped: Sequence[DocumentEntry] = ()
+    """Those that say which files they belong to."""
     passages: dict[str, tuple[DocumentEntry, tuple[Passage, ...]]] = field(default_factory=dict)
     scored: dict[object, "ScoredPages"] = field(default_factory=dict)
     """By recipe and languages."""
@@ -175,11 +177,7 @@ class Selector:
         request = self._request
         *texts, files = queries_of(request.task, request.current_files, request.imports)
         entries = self._known.entries
-        scopes = {
-            path: glob
-            for path, entry in entries.items()
-            if entry.applies_to and (glob := self._scope(entry))
-        }
+        scopes = {entry.path: glob for entry in self._known.scoped if (glob := self._scope(entry))}
         return find_relevance(
             texts,
             meant_by(request.task),
