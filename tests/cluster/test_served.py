@@ -10,7 +10,7 @@ from sage.cluster.conformance import PAGES
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded
 from tests import httpkit
-from tests.cluster.conftest import Team, told
+from tests.cluster.conftest import Team, eventually, told
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 
@@ -39,7 +39,7 @@ def test_the_page_shows_what_is_published(client: httpkit.Client, team: Team) ->
     assert "Everything that is there is served" in shown(client, "/health")
     assert client.get("/read/guidelines/nothing").status == 404
     team.publish({"guidelines/errors.md": "# Errors\n\nMarmalade.\n"})
-    assert "Marmalade" in shown(client, "/read/guidelines/errors")
+    eventually(lambda: "Marmalade" in shown(client, "/read/guidelines/errors"), "the new page")
 
 
 def test_a_prompt_holds_the_pages_of_its_task(client: httpkit.Client) -> None:
