@@ -213,6 +213,21 @@ def test_folders_that_cannot_be_watched_are_tried_again_after_a_while(
     assert walks.count == 6
 
 
+def test_a_walk_that_was_cut_short_says_nothing_of_the_layer(walks: Walks) -> None:
+    walks.files()
+
+    def cut(_: FolderWatch | None) -> Walk:
+        walk = walks.scan(None)
+        walk.complete = False
+        return walk
+
+    walks.watched.walk(cut)
+    assert walks.watched.current() is None
+    for _ in range(3):
+        walks.files()
+    assert walks.count == 3
+
+
 def test_a_walk_stands_for_a_few_seconds_at_most(walks: Walks, base: Base) -> None:
     for _ in range(5):
         walks.files()

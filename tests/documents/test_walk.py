@@ -6,6 +6,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -475,3 +476,13 @@ def test_a_layer_that_cannot_be_looked_at_now_is_not_taken_for_none(
     found = walk(base.root)
     assert found.unseen
     assert [problem.rule for problem in found.problems] == ["unreadable"]
+
+
+def test_a_folder_that_cannot_be_closed_is_let_go() -> None:
+    walk_module.close_folder(-1)
+
+
+def test_every_number_of_a_stamp_fits_into_64_bits() -> None:
+    odd = SimpleNamespace(st_ino=2**64 - 5, st_size=1, st_mtime_ns=2**64, st_ctime_ns=2)
+    found = files.stamp_of(odd)  # type: ignore[arg-type]
+    assert found == files.Stamp(2**63 - 5, 1, 2**63 - 1, 2)
