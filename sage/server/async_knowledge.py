@@ -29,7 +29,6 @@ from sage.answers import (
     ProblemsInfo,
 )
 from sage.deadline import Deadline, no_deadline
-from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
@@ -225,10 +224,6 @@ class AsyncKnowledge:
             )
         )
         return answer["content"]
-
-    async def documents(self) -> tuple[Document, ...]:
-        """Every document in reading order."""
-        return await self._run(lambda deadline: self._knowledge.documents(ALL_LAYERS, deadline))
 
     async def page(self, start: int, size: int) -> tuple[list[ListedPage], bool]:
         """So many pages from a position on; and whether more follow."""

@@ -6,7 +6,7 @@ states hold here as they do everywhere.
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,12 +14,12 @@ from sage.deadline import Deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.source_roots import files_of
-from sage.errors import NotFound, TimeoutExceeded
+from sage.errors import NotFound
 from sage.export.hosts import is_skill
 from sage.export.selection import ExportSelection
 from sage.export.texts import names_of, skill_name
 from sage.knowledge import KnowledgeBase
-from sage.reading import load_all
+from sage.reading import load_in_time
 from sage.sanitize import clean
 from sage.server.resource_uris import SKILL
 from sage.settings import Settings
@@ -80,7 +80,9 @@ def list_skills(
     files = _files(knowledge, deadline)
     names = names_of(source.topic for source in files)
     part = files[start : start + size]
-    found = [_skill(knowledge, names, one) for one in _loaded(knowledge, part, deadline)]
+    found = [
+        _skill(knowledge, names, one) for one in load_in_time(knowledge.library, part, deadline)
+    ]
     return [one for one in found if one is not None], start + size < len(files)
 
 
@@ -95,7 +97,7 @@ def find_skill(knowledge: KnowledgeBase, uri: str, deadline: Deadline) -> PageSk
     names = names_of(source.topic for source in files)
     wanted = uri.removeprefix(SKILL).removesuffix(_FILE)
     named = [one for one in files if skill_name(names[one.topic]) == wanted]
-    for document in _loaded(knowledge, named, deadline):
+    for document in load_in_time(knowledge.library, named, deadline):
         skill = _skill(knowledge, names, document)
         if skill is not None and skill.uri == uri:
             return skill
@@ -105,15 +107,6 @@ def find_skill(knowledge: KnowledgeBase, uri: str, deadline: Deadline) -> PageSk
 def _files(knowledge: KnowledgeBase, deadline: Deadline) -> Sequence[SourceFile]:
     listings = knowledge.library.refresh(knowledge.settings.layers, deadline)
     return files_of(listings)
-
-
-def _loaded(
-    knowledge: KnowledgeBase, files: Sequence[SourceFile], deadline: Deadline
-) -> Iterator[Document]:
-    loading = load_all(knowledge.library, files, deadline)
-    if loading.unread:
-        raise TimeoutExceeded(deadline.message)
-    yield from loading.documents
 
 
 def _skill(knowledge: KnowledgeBase, names: dict[str, str], document: Document) -> PageSkill | None:

@@ -72,7 +72,7 @@ def test_an_index_that_cannot_be_made_ready_is_logged_and_serving_goes_on(
 def test_no_thread_is_left_when_the_server_is_gone(noted: Noted) -> None:
     async def scenario(async_knowledge: AsyncKnowledge, _: asyncio.Event) -> None:
         await async_knowledge.call("sage_info", {})
-        await async_knowledge.documents()
+        await async_knowledge.page(0, 1)
         await async_knowledge.files()
 
     before = set(threading.enumerate())
