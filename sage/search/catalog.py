@@ -152,9 +152,9 @@ class EntryTable(Sequence[DocumentEntry]):
         for slot, entry in enumerate(entries):
             self.made.setdefault(slot, entry)
 
-    def stamp(self, slot: int) -> Stamp:
-        """The stamp of an entry, which need not be made for that."""
-        return Stamp(*(self.columns[name][slot] for name in _STAMP))
+    def stamps(self) -> list[Stamp]:
+        """The stamps of all entries, which need not be made for that."""
+        return list(map(Stamp, *(self.columns[name] for name in _STAMP)))
 
 
 class EntriesByPath(Mapping[str, DocumentEntry]):
@@ -202,11 +202,6 @@ class Catalog:
     def column(self, name: str) -> Column:
         """One field of all entries, in the order of slots."""
         return self.slots.columns[name]
-
-    def stamp(self, path: str) -> Stamp | None:
-        """The stamp of the document of a path; None when there is none."""
-        slot = self.places.get(path)
-        return None if slot is None else self.slots.stamp(slot)
 
     @cached_property
     def successors(self) -> Mapping[int, int]:

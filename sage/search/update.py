@@ -53,11 +53,11 @@ class IndexUpdate:
         self._deadline = deadline
         self._nothing = nothing
         self._progress = progress
-        entries = index.catalog.entries
-        self.pending = [path for path in self._files if not self._is_known(path)]
+        known = index.catalog.places  # not the entries: to make them takes longer than to search
+        self.pending = self._changed()
         """What is still to be loaded, in the order of the files."""
-        self.gone = {path for path in entries if path not in self._files and not unseen}
-        self.gone.update(path for path in self.pending if path in entries)
+        self.gone = {path for path in known if path not in self._files and not unseen}
+        self.gone.update(path for path in self.pending if path in known)
         """What is no longer as it was indexed."""
         self.documents: dict[str, tuple[Document, Stamp]] = {}
         self.footers = index.footers
@@ -92,15 +92,15 @@ class IndexUpdate:
             return  # the rest of the last one
         if not self._done and self._progress is not None:
             self._progress(0, 2 * self._total)
-        entries = self._index.catalog.entries
+        known = self._index.catalog.places
         batch = self._next_batch()
-        self.gone.update(path for path in batch if path in entries)
+        self.gone.update(path for path in batch if path in known)
         self._load_all(batch)
         if self._deadline.expired:
             self.unreached.update(self.pending)
-            self.gone.update(path for path in self.pending if path in entries)
+            self.gone.update(path for path in self.pending if path in known)
             self.pending = []
-        if not entries:
+        if not known:
             self.footers = find_footers(self._endings())
         elif not (self.pending or self.unreached or self._has_footers):
             # Until here the footers stay: every document was described with the same ones.
@@ -158,12 +158,16 @@ class IndexUpdate:
         if self._progress is not None:
             self._progress(self._done, 2 * self._total)
 
-    def _is_known(self, path: str) -> bool:
-        stamp = self._files[path].stamp
-        known = self._index.catalog.stamp(path)
-        if known is not None:
-            return known == stamp
-        return self._nothing.get(path) == stamp
+    def _changed(self) -> list[str]:
+        """The files that are not as they were when they were looked at last."""
+        catalog = self._index.catalog
+        places, stamps, nothing = catalog.places, catalog.slots.stamps(), self._nothing
+        changed: list[str] = []
+        for path, source in self._files.items():
+            slot = places.get(path)
+            if (nothing.get(path) if slot is None else stamps[slot]) != source.stamp:
+                changed.append(path)
+        return changed
 
     def _load_all(self, paths: Sequence[str]) -> None:
         for path in paths:
