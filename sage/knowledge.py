@@ -73,23 +73,24 @@ class KnowledgeBase:
         settings: Settings,
         clocks: Clocks | None = None,
         backend: Backend | None = None,
+        counter: LightCounter | None = None,
     ) -> None:
         """Args:
         backend: where all of it lies; None means in files, with an index beside them.
+        counter: one that others use, too; its vocabulary takes fifty megabytes.
         """
         self.settings = settings
         self._backend = backend
         self.library = (
             Library(settings, clocks) if backend is None else backend.library(settings, clocks)
         )
-        self.counter = TokenCounter()
-        self._vocabulary = BundledVocabulary()
-        self.light_counter = LightCounter(self.counter, self._vocabulary)
+        self.light_counter = counter or LightCounter(TokenCounter(), BundledVocabulary())
         """The same counts, without tiktoken for as long as nobody needed it."""
+        self.counter = self.light_counter.counter
         self._clocks = clocks or Clocks()
         self._clock = self._clocks.monotonic
         self._answers = AnswerCache(settings.cache.ttl_seconds, self._clock)
-        self._index = LiveIndex(self.library, self.counter, self._vocabulary, backend)
+        self._index = LiveIndex(self.library, self.light_counter, backend)
         self._last: tuple[tuple[Listing, ...], Snapshot] | None = None
         self._contexts = Lazy(self._open_contexts)
         self._language = Lazy(self._find_language)
@@ -111,7 +112,7 @@ class KnowledgeBase:
 
     def narrowed(self, settings: Settings) -> "KnowledgeBase":
         """The same base with other settings: fewer layers, for somebody who may see no more."""
-        return KnowledgeBase(settings, backend=self._backend)
+        return KnowledgeBase(settings, backend=self._backend, counter=self.light_counter)
 
     @property
     def meaning(self) -> "SectionMeaning | None":
@@ -219,7 +220,7 @@ class KnowledgeBase:
 
                 found = snapshot.search(query, options, deadline)
                 months = self.settings.check.stale_months or _NEVER_STALE
-                count, day = self._vocabulary.count, self._clocks.months_ago(months)
+                count, day = self.light_counter.vocabulary.count, self._clocks.months_ago(months)
                 overrides = self.overrides(listings)
                 return compose(found, max_tokens, count, day, whole and has_words, overrides)
 

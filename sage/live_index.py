@@ -18,7 +18,7 @@ from sage.documents.library import Library
 from sage.documents.source_roots import Listing, files_of
 from sage.settings import Settings
 from sage.status import index_info, meaning_info
-from sage.token_counter import BundledVocabulary, TokenCounter
+from sage.token_counter import LightCounter
 
 if TYPE_CHECKING:
     from sage.search.catalog import DocumentEntry
@@ -80,14 +80,12 @@ class LiveIndex:
     def __init__(
         self,
         library: Library,
-        counter: TokenCounter,
-        vocabulary: BundledVocabulary,
+        counter: LightCounter,
         backend: Backend | None,
     ) -> None:
         self._settings = library.settings
         self._library = library
         self._counter = counter
-        self._vocabulary = vocabulary
         self._backend = backend
         self._engine = Lazy(self._open)
         self._meaning: SectionMeaning | None = None
@@ -179,8 +177,8 @@ class LiveIndex:
         from sage.search.engine import SearchEngine
 
         self._meaning = self._open_meaning()
-        count = self._counter.count_slice
-        return SearchEngine(self._settings, count, self._vocabulary, self._meaning)
+        count, vocabulary = self._counter.counter.count_slice, self._counter.vocabulary
+        return SearchEngine(self._settings, count, vocabulary, self._meaning)
 
     def _open_meaning(self) -> "SectionMeaning | None":
         """What compares meanings; None without the extra, of which then nothing is imported."""

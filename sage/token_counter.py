@@ -343,13 +343,13 @@ class LightCounter:
     """The token counter's counts; tiktoken is loaded only for what needs it."""
 
     def __init__(self, counter: TokenCounter, vocabulary: BundledVocabulary) -> None:
-        self._counter = counter
-        self._vocabulary = vocabulary
+        self.counter = counter
+        self.vocabulary = vocabulary
 
     def count(self, text: str) -> int:
         """The number of tokens."""
-        known = None if self._counter.loaded else self._vocabulary.exact(text)
-        return self._counter.count(text) if known is None else known
+        known = None if self.counter.loaded else self.vocabulary.exact(text)
+        return self.counter.count(text) if known is None else known
 
 
 def _is_slow(piece: str) -> bool:

@@ -12,7 +12,7 @@ from sage.deadline import Clocks
 from sage.knowledge import KnowledgeBase
 from sage.server.process import isolate_fastmcp
 from sage.settings import Settings, load_settings
-from sage.token_counter import TokenCounter
+from sage.token_counter import BundledVocabulary, LightCounter, TokenCounter
 
 isolate_fastmcp()
 
@@ -52,6 +52,14 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sage.server.async_knowledge.COUNT_MS", 60_000)
 
 
+def loaded_counter() -> LightCounter:
+    """What counts in many bases, with all its vocabulary loaded."""
+    counter = LightCounter(TokenCounter(), BundledVocabulary())
+    counter.counter.count("")
+    counter.vocabulary.count("")
+    return counter
+
+
 class Clock:
     """Stands still until it is told to tick; it starts late enough for every file to be quiet."""
 
@@ -68,7 +76,7 @@ class Clock:
 class Base:
     """A repository with a knowledge base in a temporary folder."""
 
-    def __init__(self, root: Path, cache_dir: Path, counter: TokenCounter) -> None:
+    def __init__(self, root: Path, cache_dir: Path, counter: LightCounter) -> None:
         self.root = root
         self.clock = Clock()
         self._counter = counter
@@ -111,23 +119,25 @@ class Base:
     ) -> KnowledgeBase:
         """Write files and open the knowledge base, with the clock of the test."""
         self.write(files or {})
-        knowledge = KnowledgeBase(self.settings(**flags), clocks or self.clocks)
         # Half a second of every test would be the loading of the same vocabulary.
-        knowledge.counter = self._counter
-        return knowledge
+        return KnowledgeBase(self.settings(**flags), clocks or self.clocks, counter=self._counter)
 
 
 @pytest.fixture(scope="session")
-def counter() -> TokenCounter:
+def light_counter() -> LightCounter:
     """Exact counts, with the vocabulary loaded."""
-    counter = TokenCounter()
-    counter.count("")
-    return counter
+    return loaded_counter()
+
+
+@pytest.fixture(scope="session")
+def counter(light_counter: LightCounter) -> TokenCounter:
+    """The same, of tiktoken."""
+    return light_counter.counter
 
 
 @pytest.fixture
-def base(tmp_path: Path, counter: TokenCounter) -> Base:
-    return Base(tmp_path / "repo", tmp_path / "cache", counter)
+def base(tmp_path: Path, light_counter: LightCounter) -> Base:
+    return Base(tmp_path / "repo", tmp_path / "cache", light_counter)
 
 
 @pytest.fixture

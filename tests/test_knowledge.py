@@ -13,9 +13,9 @@ from sage.documents import containment, source_roots, walk
 from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.errors import InvalidInput, NotFound, SageError, TimeoutExceeded
-from sage.knowledge import KnowledgeBase, open_knowledge
+from sage.knowledge import KnowledgeBase
 from sage.settings import load_settings
-from sage.token_counter import TokenCounter
+from sage.token_counter import LightCounter, TokenCounter
 from tests.conftest import Base
 
 OWN = Path(__file__).parent.parent
@@ -41,11 +41,9 @@ def paths(answer: KnowledgeAnswer) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def own(counter: TokenCounter) -> KnowledgeBase:
+def own(light_counter: LightCounter) -> KnowledgeBase:
     """The knowledge base of this repository."""
-    knowledge = open_knowledge(load_settings({"root": OWN}, {}, OWN))
-    knowledge.counter = counter
-    return knowledge
+    return KnowledgeBase(load_settings({"root": OWN}, {}, OWN), counter=light_counter)
 
 
 def test_layer_comes_whole_nested_folders_included(base: Base, counter: TokenCounter) -> None:

@@ -15,6 +15,8 @@ from importlib import resources
 from itertools import groupby, pairwise
 from typing import Protocol
 
+from sage.errors import SageError
+
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _LAST = "\U0010ffff"
 _VOWELS = frozenset("aeiouy")
@@ -268,7 +270,12 @@ class RealWords:
 
     @cached_property
     def _known(self) -> bytes:
-        return resources.files("sage").joinpath("data", KNOWN_WORDS).read_bytes()
+        try:
+            return resources.files("sage").joinpath("data", KNOWN_WORDS).read_bytes()
+        except OSError as error:
+            # Without it a good word may pass for a misspelling.
+            reason = f"the list of known words cannot be read now: {error.strerror}"
+            raise SageError(f"{reason}; ask again") from error
 
     def _is_known(self, form: str) -> bool:
         """Whether the filter holds a word; of others it holds 3 in 1,000."""

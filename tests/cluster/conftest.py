@@ -81,7 +81,7 @@ def narrowed(knowledge: KnowledgeBase, layers: Collection[str]) -> KnowledgeBase
 
 def beside(team: Team, folder: Path) -> Team:
     """Another repository that publishes into the same base."""
-    base = Base(folder / "repo", folder / "cache", team.base.open().counter)
+    base = Base(folder / "repo", folder / "cache", team.base.open().light_counter)
     other = Team(base, team.options.urls[0])
     other.connection.close()
     other.connection, other.options = team.connection, team.options

@@ -56,7 +56,7 @@ def names() -> list[Check]:
 def other(tmp_path_factory: pytest.TempPathFactory, base: Base) -> Base:
     """A second repository, for what an engine is compared with."""
     folder = tmp_path_factory.mktemp("other")
-    return Base(folder / "repo", folder / "cache", base.open().counter)
+    return Base(folder / "repo", folder / "cache", base.open().light_counter)
 
 
 @pytest.mark.parametrize("check", names(), ids=lambda check: check.__name__)

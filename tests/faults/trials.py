@@ -22,7 +22,7 @@ from sage.deadline import Deadline
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
 from sage.settings import load_settings
-from sage.token_counter import BUNDLED, TokenCounter
+from sage.token_counter import BUNDLED, BundledVocabulary, LightCounter, TokenCounter
 from tests.faults.injector import ERRORS, Fault, Injector, faults_of
 from tests.faults.world import (
     BUDGET,
@@ -89,10 +89,10 @@ class Count(Operation):
 
     def run(self) -> dict[str, Any]:
         counter = TokenCounter()
-        self.knowledge = self.world.open(counter)
+        self.knowledge = self.world.open(LightCounter(counter, BundledVocabulary()))
         assert counter.encoding == BUNDLED
         if counter.ready_by(Deadline(60_000)):
-            assert counter.count(TEXT) == self.world.counter.count(TEXT)
+            assert counter.count(TEXT) == self.world.counter.counter.count(TEXT)
         return {}
 
 

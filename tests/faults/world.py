@@ -10,8 +10,8 @@ from typing import Any
 from sage.deadline import Clocks
 from sage.knowledge import KnowledgeBase
 from sage.settings import load_settings
-from sage.token_counter import TokenCounter
-from tests.conftest import Clock
+from sage.token_counter import LightCounter
+from tests.conftest import Clock, loaded_counter
 
 LAYERS = ("core", "practices")
 QUERIES = ("zebra", "added walrus")
@@ -44,8 +44,7 @@ class World:
         """
         self.root = (folder / "repo").resolve()
         self.cache = folder / "cache"
-        self.counter = TokenCounter()
-        self.counter.count("")
+        self.counter = loaded_counter()
         self._elsewhere = folder / "fresh"
         self._healthy: dict[int, dict[str, Any]] = {}
         self._write(".knowledge/sage.yaml", "layers: [core, practices]\n")
@@ -66,13 +65,12 @@ class World:
         for name, text in state.items():
             self._write(f".knowledge/{name}", text)
 
-    def open(self, counter: TokenCounter | None = None) -> KnowledgeBase:
+    def open(self, counter: LightCounter | None = None) -> KnowledgeBase:
         """A start: nothing is loaded but the vocabulary, unless another is given."""
         clock = Clock()
         clocks = Clocks(monotonic=clock, now=clock, sleep=clock.tick)
-        knowledge = KnowledgeBase(replace(self.settings, cache_dir=self.cache), clocks)
-        knowledge.counter = counter or self.counter
-        return knowledge
+        settings = replace(self.settings, cache_dir=self.cache)
+        return KnowledgeBase(settings, clocks, counter=counter or self.counter)
 
     def forget(self) -> None:
         """An empty cache folder."""

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from sage.search.answering import sentences
 from sage.search.sections import Found
-from sage.token_counter import TokenCounter
-from tests.conftest import Base
+from tests.conftest import Base, loaded_counter
 from tests.indexed_base import IndexedBase
 
 PAGES = {
@@ -41,7 +40,7 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> IndexedBase:
     folder = tmp_path_factory.mktemp("queries")
-    base = Base(folder / "repo", folder / "cache", TokenCounter())
+    base = Base(folder / "repo", folder / "cache", loaded_counter())
     base.write(PAGES)
     made = IndexedBase(base)
     made.update()
