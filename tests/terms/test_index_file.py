@@ -1,6 +1,7 @@
 import fcntl
 import hashlib
 import os
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -123,8 +124,8 @@ def test_a_block_is_checked_when_something_of_it_is_read(
 
 
 def resealed(head: bytes, body: bytes = b"") -> bytes:
-    start = b"SAGEIDX3" + len(head).to_bytes(8, "big") + len(body).to_bytes(8, "big") + head
-    table = hashlib.blake2b(body, digest_size=16).digest() if body else b""
+    start = b"SAGEIDX4" + len(head).to_bytes(8, "big") + len(body).to_bytes(8, "big") + head
+    table = zlib.crc32(body).to_bytes(4, "big") if body else b""
     return start + body + table + hashlib.blake2b(start + table, digest_size=32).digest()
 
 
