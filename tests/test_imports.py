@@ -73,7 +73,7 @@ HOMES = {
     "typer": "cli.main cli.help cli.options cli.page cli.ask cli.check cli.serve cli.team "
     "cli.setup cli.export cli.hooks cli.notes cli.likeness cli.publish cli.care",
     "uvicorn": "http.connections http.run",
-    "whoosh": "terms.analysis terms.segments",
+    "whoosh": "terms.analysis terms.segment_writer",
     "yaml": "safe_yaml",
 }
 

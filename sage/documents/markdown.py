@@ -1,21 +1,23 @@
 """markdown-it's home: the block structure of a text. Inline rules run on headings only.
 
 The block rules are linear; the inline ones take seconds on a megabyte of brackets. A text of very
-many lines is only scanned for its headings.
+many lines is only scanned for its headings. Who parses nothing does not wait for the library.
 """
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
-
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock, reference, table
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, NamedTuple
 
 from sage.documents.plain_text import FENCE, SETEXT, line_starts, shown_words, split_heading_id
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.token import Token
+
+Rule = Callable[["StateBlock", int, int, bool], bool]
 _INLINE_MARKS = re.compile(r"[`*_\[\]<>&\\!~]")
 # The inline rules are quadratic in open brackets: a line of them took 30 ms.
 _MAX_INLINE = 1_000
@@ -82,38 +84,100 @@ def plain_text(source: str) -> str:
         return line
     if len(line) > _MAX_INLINE or line.count("[") > _MAX_BRACKETS:
         return line
-    parser, tokens = _parser(), list[Token]()
+    parser = _parser()
+    tokens: list[Token] = []
     parser.inline.parse(line, parser, {}, tokens)
     return "".join(_words(tokens)).strip()
 
 
 @functools.cache
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import reference, table
+
+    rules = _BlockRules(table, reference)
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("lheading")
     parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-    parser.block.ruler.at("reference", _reference)
-    parser.block.ruler.at("paragraph", _paragraph)
-    parser.block.ruler.before("table", "plain", _plain)
+    parser.block.ruler.at("table", rules.table, {"alt": ["paragraph", "reference"]})
+    parser.block.ruler.at("reference", rules.reference)
+    parser.block.ruler.at("paragraph", rules.paragraph)
+    parser.block.ruler.before("table", "plain", rules.plain)
     return parser
 
 
-def _plain(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A line that begins with a letter or `#`, as most do: no other rules than these may hold."""
-    at = state.bMarks[start] + state.tShift[start]
-    letter = state.src[at : at + 1]
-    if not (letter == "#" or letter.isalpha()) or state.is_code_block(start):
-        return False
-    # Only with a line below it can it be the head of a table.
-    is_alone = start + 1 >= end or state.isEmpty(start + 1)
-    return (
-        (not is_alone and _table(state, start, end, silent))
-        or (letter == "#" and _marked_heading(state, start, at))
-        or _paragraph(state, start, end, silent)
-    )
+class _BlockRules:
+    """Rules in place of some of the library's: of what they find only the lines are wanted."""
+
+    def __init__(self, table: Rule, reference: Rule) -> None:
+        """Args:
+        table, reference: the library's own.
+        """
+        self._table = table
+        self._reference = reference
+
+    def plain(self, state: "StateBlock", start: int, end: int, silent: bool) -> bool:
+        """A line that begins with a letter or `#`, as most do: no other rules may hold."""
+        at = state.bMarks[start] + state.tShift[start]
+        letter = state.src[at : at + 1]
+        if not (letter == "#" or letter.isalpha()) or state.is_code_block(start):
+            return False
+        # Only with a line below it can it be the head of a table.
+        is_alone = start + 1 >= end or state.isEmpty(start + 1)
+        return (
+            (not is_alone and self.table(state, start, end, silent))
+            or (letter == "#" and _marked_heading(state, start, at))
+            or self.paragraph(state, start, end, silent)
+        )
+
+    def paragraph(self, state: "StateBlock", start: int, end: int, _silent: bool) -> bool:
+        """A paragraph, or the heading that a line below it makes of it, as one token.
+
+        The library goes through its lines once for either, and asks for all that may end it
+        each time.
+        """
+        outer, state.parentType = state.parentType, "paragraph"
+        level, line = 0, start + 1
+        while line < end and not state.isEmpty(line):
+            if state.sCount[line] - state.blkIndent <= 3:  # what stands further in goes on with it
+                level = _underline_level(state, line)
+                # Above a quote's last lines stands less than nothing: it looked at them already.
+                if level or (state.sCount[line] >= 0 and self._ends_paragraph(state, line, end)):
+                    break
+            line += 1
+        source = state.getLines(start, line, state.blkIndent, False).strip()
+        state.line = line + 1 if level else line
+        _push(state, "heading" if level else "paragraph", start, source, level)
+        state.parentType = outer
+        return True
+
+    def _ends_paragraph(self, state: "StateBlock", line: int, end: int) -> bool:
+        at = state.bMarks[line] + state.tShift[line]
+        if state.src[at].isalpha():  # as most do: nothing but the head of a table begins so
+            return self.table(state, line, end, True)
+        rules = state.md.block.ruler.getRules("paragraph")
+        return any(rule(state, line, end, True) for rule in rules)
+
+    def reference(self, state: "StateBlock", start: int, end: int, silent: bool) -> bool:
+        """A link definition of a bounded number of lines."""
+        last, state.lineMax = state.lineMax, min(state.lineMax, start + _DEFINITION_LINES)
+        try:
+            return self._reference(state, start, end, silent)
+        finally:
+            state.lineMax = last
+
+    def table(self, state: "StateBlock", start: int, end: int, silent: bool) -> bool:
+        """A table as one token: only its lines are wanted, and its cells are most of the cost."""
+        if not self._table(state, start, end, True):
+            return False
+        if not silent:
+            outer, state.parentType = state.parentType, "table"
+            state.line = _table_end(state, start + 2, end)
+            state.parentType = outer
+            state.push("table_open", "table", 0).map = [start, state.line]
+        return True
 
 
-def _marked_heading(state: StateBlock, start: int, at: int) -> bool:
+def _marked_heading(state: "StateBlock", start: int, at: int) -> bool:
     """A heading as one token: of the three that the library makes one says all that is wanted."""
     marks = _ATX.fullmatch(state.src, at, state.eMarks[start])
     if marks is None:
@@ -123,28 +187,7 @@ def _marked_heading(state: StateBlock, start: int, at: int) -> bool:
     return True
 
 
-def _paragraph(state: StateBlock, start: int, end: int, _silent: bool) -> bool:
-    """A paragraph, or the heading that a line below it makes of it, as one token.
-
-    The library goes through its lines once for either, and asks for all that may end it each time.
-    """
-    outer, state.parentType = state.parentType, "paragraph"
-    level, line = 0, start + 1
-    while line < end and not state.isEmpty(line):
-        if state.sCount[line] - state.blkIndent <= 3:  # what stands further in goes on with it
-            level = _underline_level(state, line)
-            # Above a quote's last lines stands less than nothing: the quote looked at them already.
-            if level or (state.sCount[line] >= 0 and _ends_paragraph(state, line, end)):
-                break
-        line += 1
-    source = state.getLines(start, line, state.blkIndent, False).strip()
-    state.line = line + 1 if level else line
-    _push(state, "heading" if level else "paragraph", start, source, level)
-    state.parentType = outer
-    return True
-
-
-def _underline_level(state: StateBlock, line: int) -> int:
+def _underline_level(state: "StateBlock", line: int) -> int:
     """The level of the heading that a line makes of those above it; 0 where it makes none."""
     at = state.bMarks[line] + state.tShift[line]
     if state.src[at] not in "=-" or state.sCount[line] < state.blkIndent:
@@ -155,41 +198,12 @@ def _underline_level(state: StateBlock, line: int) -> int:
     return 1 if marks[0] == "=" else 2
 
 
-def _ends_paragraph(state: StateBlock, line: int, end: int) -> bool:
-    at = state.bMarks[line] + state.tShift[line]
-    if state.src[at].isalpha():  # as most do: nothing but the head of a table begins so
-        return _table(state, line, end, True)
-    rules = state.md.block.ruler.getRules("paragraph")
-    return any(rule(state, line, end, True) for rule in rules)
-
-
-def _push(state: StateBlock, kind: str, start: int, source: str, level: int) -> None:
+def _push(state: "StateBlock", kind: str, start: int, source: str, level: int) -> None:
     token = state.push(kind, f"h{level}" if level else "p", 0)
     token.map, token.content = [start, state.line], source
 
 
-def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A link definition of a bounded number of lines."""
-    last, state.lineMax = state.lineMax, min(state.lineMax, start + _DEFINITION_LINES)
-    try:
-        return reference(state, start, end, silent)
-    finally:
-        state.lineMax = last
-
-
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A table as one token: only its lines are wanted, and its cells are most of the cost."""
-    if not table(state, start, end, True):
-        return False
-    if not silent:
-        outer, state.parentType = state.parentType, "table"
-        state.line = _table_end(state, start + 2, end)
-        state.parentType = outer
-        state.push("table_open", "table", 0).map = [start, state.line]
-    return True
-
-
-def _table_end(state: StateBlock, line: int, end: int) -> int:
+def _table_end(state: "StateBlock", line: int, end: int) -> int:
     stops = state.md.block.ruler.getRules("blockquote")
     while line < end and not (
         state.isEmpty(line)
@@ -201,7 +215,7 @@ def _table_end(state: StateBlock, line: int, end: int) -> int:
     return line
 
 
-def _top_blocks(tokens: list[Token]) -> Iterator[Block]:
+def _top_blocks(tokens: "list[Token]") -> Iterator[Block]:
     for position, token in enumerate(tokens):
         if token.level or not token.map or token.type not in _KINDS:
             continue
@@ -268,14 +282,14 @@ def _block_end(lines: list[str], at: int) -> int:
     return end
 
 
-def _first_paragraph(tokens: list[Token], position: int) -> str:
+def _first_paragraph(tokens: "list[Token]", position: int) -> str:
     following = tokens[position + 1 : position + 2]
     if following and following[0].type == "paragraph":
         return following[0].content
     return ""
 
 
-def _words(children: list[Token]) -> Iterator[str]:
+def _words(children: "list[Token]") -> Iterator[str]:
     for child in children:
         if child.type in ("text", "code_inline", "text_special"):
             yield child.content

@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -244,6 +245,16 @@ class SegmentData:
         )
         if not fits:
             raise UntrustedIndex(DAMAGED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """The arrays of some consecutive rows, and which of the rows are deleted."""
+
+    name: str
+    """Of its own; it stays while the same arrays move from memory into a file."""
+    data: SegmentData
+    deleted: frozenset[int]
 
 
 class Leaf(NamedTuple):

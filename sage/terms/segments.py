@@ -1,176 +1,13 @@
-"""Whoosh's home: a codec that writes segments as plain arrays.
+"""Rows in segments: read from their arrays, and changed by Whoosh's writer.
 
-Whoosh's writer adds, deletes and merges rows by its own rules and asks the codec to write them. A
-segment that was written is data only: nothing is ever unpickled. What a row means is the catalog's,
-what a match is worth the ranking's.
+To read them needs no Whoosh, which takes as long to import as a kept index to open: only a change
+does. What a row means is the catalog's, what a match is worth the ranking's.
 """
 
-import warnings
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from sage.terms.gathering import Pool, build
-from sage.terms.postings import FIELDS, Leaf, PostingReader, Row, SegmentData, Stem
-
-with warnings.catch_warnings():
-    # 2.7.4 holds escapes in plain strings that newer Pythons warn about when they compile it.
-    warnings.simplefilter("ignore", SyntaxWarning)
-    warnings.simplefilter("ignore", DeprecationWarning)
-    from whoosh.codec import base
-    from whoosh.fields import STORED, FieldType, Schema
-    from whoosh.filedb.filestore import RamStorage
-    from whoosh.formats import Existence
-    from whoosh.index import TOC
-    from whoosh.writing import SegmentWriter
-
-_INDEX_NAME = "sage"
-
-
-class PostingField(FieldType):  # type: ignore[misc]
-    """A field whose terms and positions are gathered by the pool; Whoosh only knows its name."""
-
-    def __init__(self) -> None:
-        super().__init__(format=Existence(), analyzer=None, scorable=False, stored=False)
-
-
-class Memory(RamStorage):  # type: ignore[misc]
-    """Whoosh's storage in memory, its temporary files included.
-
-    Whoosh 2.7.4 would put those in a folder of a known name in the system's temporary folder.
-    """
-
-    def temp_storage(self, name: str | None = None) -> "Memory":  # noqa: ARG002 Whoosh's signature
-        """Temporary files live as briefly as what they are for."""
-        return Memory()
-
-
-class Segment(base.Segment):  # type: ignore[misc]
-    """One segment as Whoosh's writer knows it."""
-
-    def __init__(self, data: SegmentData | None = None, deleted: Iterable[int] = ()) -> None:
-        super().__init__(_INDEX_NAME)
-        self.lengths: list[int] = []
-        self.records: list[bytes] = []
-        self.data = data
-        self.deleted = set(deleted)
-
-    def copy(self) -> "Segment":
-        """The same segment, in which other rows may be deleted."""
-        made = Segment(self.data, self.deleted)
-        made.segid = self.segid
-        return made
-
-    def doc_count_all(self) -> int:
-        """Its rows, deleted ones included."""
-        return len(self.data.lengths) if self.data else len(self.lengths)
-
-    def set_doc_count(self, count: int) -> None:
-        """Whoosh tells the number of rows; the arrays know it."""
-
-    def deleted_count(self) -> int:
-        """Its deleted rows."""
-        return len(self.deleted)
-
-    def delete_document(self, row: int, delete: bool = True) -> None:
-        """Mark a row as deleted; no posting is touched."""
-        (self.deleted.add if delete else self.deleted.discard)(row)
-
-    def is_deleted(self, row: int) -> bool:
-        """Whether a row was deleted."""
-        return row in self.deleted
-
-    def should_assemble(self) -> bool:
-        """It is no collection of files."""
-        return False
-
-
-class ArrayCodec(base.Codec):  # type: ignore[misc]
-    length_stats = False
-
-    def new_segment(self, storage: Any, name: str) -> Segment:
-        """A segment to be written."""
-        del storage, name
-        return Segment()
-
-    def per_document_writer(self, storage: Any, segment: Segment) -> "RecordWriter":
-        """Writes what is stored with a row."""
-        del storage
-        return RecordWriter(segment)
-
-    def field_writer(self, storage: Any, segment: Segment) -> "TermsWriter":
-        """Writes what was gathered of the terms."""
-        del storage
-        return TermsWriter(segment)
-
-
-class RecordWriter(base.PerDocumentWriter):  # type: ignore[misc]
-    """Writes the length and the record of each row."""
-
-    def __init__(self, segment: Segment) -> None:
-        self._segment = segment
-        self.is_closed = False
-
-    def start_doc(self, number: int) -> None:
-        del number
-        self._segment.lengths.append(0)
-        self._segment.records.append(b"")
-
-    def add_field(self, name: str, field: Any, value: Any, length: int) -> None:
-        del field, length
-        if name == "length":
-            self._segment.lengths[-1] = value
-        elif name == "record":
-            self._segment.records[-1] = value
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-class TermsWriter(base.FieldWriter):  # type: ignore[misc]
-    """Turns what a pool gathered into the arrays of a segment."""
-
-    def __init__(self, segment: Segment) -> None:
-        self._segment = segment
-        self.is_closed = False
-
-    def add_postings(self, schema: Any, lengths: None, items: Iterable[Any]) -> None:
-        """Write what a pool gathered."""
-        del schema, lengths
-        segment = self._segment
-        segment.data = build(items, segment.lengths, segment.records)
-        segment.lengths, segment.records = [], []
-
-    def close(self) -> None:
-        self.is_closed = True
-
-
-class Writer(SegmentWriter):  # type: ignore[misc]
-    """Whoosh's writer; the list of segments it commits stays in memory."""
-
-    def __init__(self, store: "SegmentStore") -> None:
-        super().__init__(store, _lk=False, codec=ArrayCodec(), compound=False)
-        self.pool = Pool(store.stem)
-        self._store = store
-
-    def add_row(self, row: Row) -> None:
-        """Add a row behind the last."""
-        self.pool.gather(self.docnum, row.fields)
-        self.add_document(length=row.length, record=row.record)
-
-    def move(self, segment: Segment) -> None:
-        """Add the living rows of a segment: Whoosh's own way goes posting by posting."""
-        data = segment.data
-        if data is None:
-            return
-        moved: dict[int, int] = {}
-        for row in range(segment.doc_count_all()):
-            if not segment.is_deleted(row):
-                moved[row] = self.docnum
-                self.add_document(length=data.lengths[row], record=data.record(row))
-        self.pool.move(data, moved)
-
-    def _commit_toc(self, segments: list[Segment]) -> None:
-        self._store.segments = segments
+from sage.terms.postings import Leaf, PostingReader, Row, Segment, SegmentData, Stem
 
 
 class SegmentStore:
@@ -183,14 +20,9 @@ class SegmentStore:
         stem: what the forms of one word share.
         segments: the arrays of each, and its deleted rows.
         """
-        self.stem = stem
-        self.schema = Schema(
-            length=STORED, record=STORED, **{name: PostingField() for name in FIELDS}
-        )
-        self.storage = Memory()
-        self.indexname = _INDEX_NAME
-        self.segments = [Segment(data, deleted) for data, deleted in segments]
-        self.reader = PostingReader(self._leaves(), self.stem)
+        self._stem = stem
+        kept = enumerate(segments)
+        self._serve([Segment(f"kept {at}", data, frozenset(dead)) for at, (data, dead) in kept])
 
     @property
     def data(self) -> list[SegmentData]:
@@ -211,47 +43,21 @@ class SegmentStore:
 
         With `merged`, the rows of that many last segments follow the added ones in one segment.
         """
-        writer = Writer(self)
-        try:
-            for number in deleted:
-                writer.delete_document(number)
-            for row in added:
-                writer.add_row(row)
-            writer.commit(mergetype=_merge_last(merged))
-        finally:
-            if not writer.is_closed:
-                writer.cancel()
-        self.reader = PostingReader(self._leaves(), self.stem)
+        from sage.terms.segment_writer import changed
+
+        self._serve(changed(self._segments, self._stem, deleted, added, merged))
 
     def replace(self, replaced: Mapping[int, SegmentData]) -> None:
         """Go on with other arrays of the same content, by the `id` of those that they replace."""
-        for segment in self.segments:
-            segment.data = replaced.get(id(segment.data), segment.data)
-        self.reader = PostingReader(self._leaves(), self.stem)
+        self._serve(
+            [replace(one, data=replaced.get(id(one.data), one.data)) for one in self._segments]
+        )
 
-    def lock(self, name: str) -> None:
-        """Whoosh's lock: our owner locks."""
-        del name
-
-    def _read_toc(self) -> Any:
-        # Copies: what a change deletes counts only once it is committed.
-        return TOC(self.schema, [segment.copy() for segment in self.segments], 0)
-
-    def _leaves(self) -> list[Leaf]:
+    def _serve(self, segments: Sequence[Segment]) -> None:
         leaves: list[Leaf] = []
         base_row = 0
-        for segment in self.segments:
-            if segment.data is not None:
-                leaves.append(Leaf(segment.segment_id(), segment.data, base_row))
-                base_row += segment.doc_count_all()
-        return leaves
-
-
-def _merge_last(count: int) -> Any:
-    def merge(writer: Writer, segments: list[Segment]) -> list[Segment]:
-        kept = len(segments) - count
-        for segment in segments[kept:]:
-            writer.move(segment)
-        return segments[:kept]
-
-    return merge
+        for segment in segments:
+            leaves.append(Leaf(segment.name, segment.data, base_row))
+            base_row += len(segment.data.lengths)
+        self._segments = segments
+        self.reader = PostingReader(leaves, self._stem)
