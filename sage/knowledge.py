@@ -112,7 +112,8 @@ class KnowledgeBase:
 
     def narrowed(self, settings: Settings) -> "KnowledgeBase":
         """The same base with other settings: fewer layers, for somebody who may see no more."""
-        return KnowledgeBase(settings, backend=self._backend, counter=self.light_counter)
+        settings = settings if self._backend is None else self._backend.narrowed(settings)
+        return KnowledgeBase(settings, None, self._backend, self.light_counter)
 
     @property
     def meaning(self) -> "SectionMeaning | None":

@@ -205,6 +205,10 @@ class ClusterBackend:
         """Those of all that is published."""
         return self._published.current
 
+    def narrowed(self, settings: Settings) -> Settings:
+        """Settings for some sources, without what is published of the others."""
+        return self._published.narrowed(settings)
+
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads pages of the layers of these settings."""
         return Library(settings, clocks, ClusterPages(self._replica, settings, self._published))

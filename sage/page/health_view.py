@@ -73,11 +73,15 @@ class HealthView:
         )
 
     def findings(self, request: PageRequest) -> PageResponse:
+        """What `sage check` finds; it reads files, which a replica of a cluster has not."""
+        if self._knowledge.library.is_published:
+            return self._templates.page("findings.html", request, has_files=False)
         report, pages = self._report(), self._source.now()
         counts = Counter((problem.level, problem.rule) for problem in report.problems)
         return self._templates.page(
             "findings.html",
             request,
+            has_files=True,
             pages=report.pages,
             counts=[(level, rule, number) for (level, rule), number in counts.most_common()],
             problems=[

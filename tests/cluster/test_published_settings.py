@@ -53,6 +53,16 @@ def layers_offered(client: httpkit.Client, header: str) -> list[str]:
     return list(search["inputSchema"]["properties"]["layer"]["enum"])
 
 
+def task_types_offered(client: httpkit.Client, header: str) -> set[str]:
+    """The task types that the tools take."""
+    (context,) = (
+        one
+        for one in client.ask("tools/list", {}, header)["tools"]
+        if one["name"] == "sage_get_context"
+    )
+    return set(context["inputSchema"]["properties"]["task_type"]["enum"])
+
+
 def test_a_source_that_is_new_is_served_to_whoever_may_see_it(
     client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
 ) -> None:
@@ -98,6 +108,27 @@ def test_settings_that_are_published_are_in_force(
     eventually(lambda: bool(topics(client, header, "marsupial")), "answers by the new synonym")
     given = {"task_type": "triage"}
     assert client.call("sage_get_context", given, header)["structuredContent"]["context"]
+
+
+def test_a_token_for_a_source_gets_synonyms_and_task_types_of_no_other(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    (team.base.root / "sage.yaml").write_text(
+        "synonyms: {marsupial: [numbat]}\nrecipes: {triage: {based_on: debugging}}\n"
+    )
+    team.publish()
+    other = beside(team, tmp_path / "payments")
+    (other.base.root / "sage.yaml").write_text("recipes: {refund: {based_on: coding}}\n")
+    other.publish(ERRORS, source="payments")
+    everybody = bearer(tokens, "all", None, None)
+    payments = bearer(tokens, "payments", None, ("payments",))
+    eventually(lambda: bool(topics(client, everybody, "marsupial")), "answers by the new synonym")
+    assert topics(client, payments, "numbat")
+    assert not topics(client, payments, "marsupial")
+    offered = {header: task_types_offered(client, header) for header in (everybody, payments)}
+    assert {"triage", "refund"} <= offered[everybody]
+    assert "refund" in offered[payments]
+    assert "triage" not in offered[payments]
 
 
 def test_settings_that_cannot_be_used_are_told_and_those_before_stay(

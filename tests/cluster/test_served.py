@@ -37,6 +37,7 @@ def test_the_page_shows_what_is_published(client: httpkit.Client, team: Team) ->
     assert "tags: [reliability]" in shown(client, "/raw/guidelines/errors")
     assert "Error handling" in shown(client, "/read/guidelines")
     assert "Everything that is there is served" in shown(client, "/health")
+    assert "run <code>sage check</code> in each" in shown(client, "/health/findings")
     assert client.get("/read/guidelines/nothing").status == 404
     team.publish({"guidelines/errors.md": "# Errors\n\nMarmalade.\n"})
     eventually(lambda: "Marmalade" in shown(client, "/read/guidelines/errors"), "the new page")
