@@ -151,6 +151,9 @@ def _check_url(url: str, *, has_credentials: bool) -> None:
 class Connection:
     """Asks the nodes of one cluster. Thread-safe."""
 
+    TRY_SECONDS = 3.0
+    """So long a node may be silent while there are others that were not asked yet."""
+
     def __init__(
         self, options: ClusterOptions, sleep: Callable[[float], None] = time.sleep
     ) -> None:
@@ -219,17 +222,20 @@ class Connection:
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
         trouble, is_busy = "", False
-        for attempt in range(_ROUNDS * len(self.options.urls)):
+        first, nodes = self._first, len(self.options.urls)
+        for attempt in range(_ROUNDS * nodes):
             if deadline.expired:
                 break
-            if attempt and attempt % len(self.options.urls) == 0:
+            if attempt and attempt % nodes == 0:
                 left = deadline.remaining_seconds
                 pause = _PAUSE_SECONDS * 2**attempt
                 self._sleep(pause if left is None else min(pause, left / 2))
-            url = self.options.urls[(self._first + attempt) % len(self.options.urls)]
+            number = (first + attempt) % nodes
+            url = self.options.urls[number]
             is_busy = False
+            seconds = self._seconds(deadline, may_ask_others=again and attempt + 1 < nodes)
             try:
-                status, answer = self._send(url, method, path, data, deadline)
+                status, answer = self._send(url, method, path, data, seconds)
             except ssl.SSLCertVerificationError as error:
                 raise Unavailable(
                     f"the certificate of {url} is not trusted: {error.verify_message}; "
@@ -237,6 +243,7 @@ class Connection:
                 ) from error
             except TimeoutError:
                 trouble = f"{url} did not answer in time"
+                self._first = (number + 1) % nodes  # nobody else need wait for it
                 if not again:
                     break
             except (OSError, http.client.HTTPException) as error:
@@ -245,7 +252,7 @@ class Connection:
                     break
             else:
                 if status not in _BUSY or _is_full(answer):
-                    self._first = (self._first + attempt) % len(self.options.urls)
+                    self._first = number
                     return _checked(status, answer, url)
                 is_busy = True
                 trouble = f"{url} says {status}: {_said(answer)}"
@@ -263,11 +270,17 @@ class Connection:
                 while idle:
                     idle.pop().close()
 
-    def _send(
-        self, url: str, method: str, path: str, data: bytes | None, deadline: Deadline
-    ) -> tuple[int, Any]:
+    def _seconds(self, deadline: Deadline, may_ask_others: bool) -> float:
+        """So long one node may take to answer."""
         left = deadline.remaining_seconds
-        seconds = LONGEST_SECONDS if left is None else max(min(left, LONGEST_SECONDS), 0.05)
+        seconds = LONGEST_SECONDS if left is None else min(left, LONGEST_SECONDS)
+        if may_ask_others:
+            seconds = min(self.TRY_SECONDS, seconds / 2)
+        return max(seconds, 0.05)
+
+    def _send(
+        self, url: str, method: str, path: str, data: bytes | None, seconds: float
+    ) -> tuple[int, Any]:
         kept = self._taken(url)
         if kept is not None:
             # The other side may have closed what was kept: then it never saw the request.
@@ -319,6 +332,8 @@ class Connection:
 
 class PatientConnection(Connection):
     """Waits for a cluster that is busy: whoever publishes has the time, whoever asks has not."""
+
+    TRY_SECONDS = LONGEST_SECONDS
 
     def request(
         self, method: str, path: str, body: object, deadline: Deadline, *, again: bool = True

@@ -1,6 +1,7 @@
 """The way to a cluster: what is refused, what is said, and that nothing secret is."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -83,6 +84,21 @@ def ask(*urls: str, limit_ms: float = 20_000) -> None:
 def test_a_node_that_is_gone_is_left_for_another(cluster: Cluster) -> None:
     ask(GONE, cluster.url)
     assert len(cluster.seen) == 1
+
+
+def test_a_node_that_says_nothing_is_left_for_another(cluster: Cluster) -> None:
+    """As a machine that lost its power, and a network that lost its way: nothing is refused."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        urls = (f"http://127.0.0.1:{silent.getsockname()[1]}", cluster.url)
+        with Connection(cluster_options(urls, "sage", {})) as connection:
+            connection.TRY_SECONDS = 0.2
+            connection.get("/", Deadline(60_000))
+            connection.get("/", Deadline(60_000))
+        assert len(cluster.seen) == 2
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):  # it was not asked again
+            silent.accept()
 
 
 def test_a_cluster_that_is_gone_is_unavailable() -> None:
