@@ -14,7 +14,7 @@ from sage.cluster.reader import ClusterReader
 from sage.cluster.replica import LONGEST_WAIT_SECONDS, Replica, Scope, View
 from sage.cluster.requests import check_search
 from sage.cluster.vectors import VectorReader
-from sage.deadline import Clocks, Deadline
+from sage.deadline import Clock, Clocks, Deadline
 from sage.documents.document import Page
 from sage.documents.files import SourceFile
 from sage.documents.library import Library
@@ -270,16 +270,22 @@ class ClusterBackend:
         return ""
 
 
-def open_cluster(connection: Connection, settings: Settings, deadline: Deadline) -> KnowledgeBase:
+def open_cluster(
+    connection: Connection,
+    settings: Settings,
+    deadline: Deadline,
+    clock: Clock = time.monotonic,
+) -> KnowledgeBase:
     """The knowledge base that is published in a cluster.
 
     Args:
         settings: what the operator of the replica decides.
+        clock: tells how old is what the replica knows of the alias.
 
     Raises:
         Unavailable: the cluster does not answer, or holds nothing under that name.
     """
-    return _opened(connection, settings, deadline)[0]
+    return _opened(connection, settings, deadline, clock)[0]
 
 
 def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBase:
@@ -299,9 +305,12 @@ def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBa
 
 
 def _opened(
-    connection: Connection, settings: Settings, deadline: Deadline
+    connection: Connection,
+    settings: Settings,
+    deadline: Deadline,
+    clock: Clock = time.monotonic,
 ) -> tuple[KnowledgeBase, ClusterBackend]:
-    replica = Replica(connection, VectorReader(settings))
+    replica = Replica(connection, VectorReader(settings), clock)
     replica.view(deadline)
     backend = ClusterBackend(replica, settings)
     return KnowledgeBase(backend.settings, backend=backend), backend

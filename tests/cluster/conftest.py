@@ -13,6 +13,7 @@ from sage.answers import ReplicaInfo
 from sage.cluster.backend import open_cluster
 from sage.cluster.connection import ClusterOptions, Connection, cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
+from sage.cluster.replica import LOOK_SECONDS
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
 from sage.settings import rootless_settings
@@ -37,29 +38,48 @@ def node() -> Iterator[Node]:
         yield nodes[0]
 
 
+class Later:
+    """A clock that runs, and can be told that a moment has passed."""
+
+    def __init__(self) -> None:
+        self._skipped = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self._skipped
+
+    def skip(self, seconds: float) -> None:
+        self._skipped += seconds
+
+
 class Team:
     """A repository that publishes, and replicas that serve what it published."""
 
     def __init__(self, base: Base, url: str) -> None:
         self.base = base
+        self.clock = Later()
         self.options: ClusterOptions = cluster_options([url], f"t{secrets.token_hex(4)}", {})
         self.connection = Connection(self.options)
 
     def publish(
         self, files: Mapping[str, str] | None = None, *gone: str, **options: object
     ) -> Published:
-        """Publish the repository after writing files and removing others."""
+        """Publish the repository after writing files and removing others.
+
+        A moment passes after it, so that a replica looks again when it is asked next.
+        """
         self.base.write(files or {})
         for path in gone:
             self.base.path(path).unlink()
         self.base.clock.tick(60)
         knowledge = self.base.open()
-        return Publisher(knowledge, self.connection, PublishOptions(**options)).publish()  # type: ignore[arg-type]
+        done = Publisher(knowledge, self.connection, PublishOptions(**options)).publish()  # type: ignore[arg-type]
+        self.clock.skip(LOOK_SECONDS)
+        return done
 
     def replica(self, layers: Collection[str] | None = None) -> KnowledgeBase:
         """A base that is answered from the cluster."""
         settings = rootless_settings(environment=self.base.environment)
-        knowledge = open_cluster(self.connection, settings, Deadline(60_000))
+        knowledge = open_cluster(self.connection, settings, Deadline(60_000), self.clock)
         return knowledge if layers is None else narrowed(knowledge, layers)
 
     @property
@@ -84,7 +104,7 @@ def beside(team: Team, folder: Path) -> Team:
     base = Base(folder / "repo", folder / "cache", team.base.open().light_counter)
     other = Team(base, team.options.urls[0])
     other.connection.close()
-    other.connection, other.options = team.connection, team.options
+    other.connection, other.options, other.clock = team.connection, team.options, team.clock
     return other
 
 
