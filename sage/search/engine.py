@@ -7,6 +7,7 @@ Ranking, queries and snippets have modules of their own. Thread-safe.
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sage.deadline import Deadline
@@ -62,6 +63,14 @@ class IndexState:
     """Why it was built again or is not kept; empty when all is well."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Served:
+    """An index and what searches it as it is now."""
+
+    index: Index
+    searcher: Searcher
+
+
 class SearchEngine:
     """The index of one knowledge base."""
 
@@ -88,8 +97,7 @@ class SearchEngine:
         self._changing = threading.Lock()
         self._writing = threading.Lock()
         self._writer: threading.Thread | None = None
-        self._index: Index | None = None
-        self._searcher: Searcher | None = None
+        self._served: Served | None = None
         self._vocabulary: Vocabulary | None = None
         self._handing_out = threading.Lock()
         self._last: IndexSnapshot | None = None
@@ -107,11 +115,11 @@ class SearchEngine:
     @property
     def state(self) -> IndexState:
         """How the index is now."""
-        searcher, index = self._searcher, self._index
-        if searcher is None or index is None:
+        served = self._served
+        if served is None:
             state = "building" if self._changing.locked() else "empty"
             return IndexState(state, "", 0, 0, self._missing, 0, "")
-        catalog = searcher.catalog
+        catalog = served.searcher.catalog
         unfinished = "building" if self._changing.locked() else "partial"
         return IndexState(
             state=unfinished if self._missing else "ready",
@@ -119,7 +127,7 @@ class SearchEngine:
             documents=len(catalog.slots),
             sections=catalog.section_count,
             pending=self._missing,
-            size_bytes=index.segments.size_bytes,
+            size_bytes=served.index.segments.size_bytes,
             message=self._trouble or self._rebuilt,
         )
 
@@ -154,15 +162,16 @@ class SearchEngine:
     @property
     def entries(self) -> Mapping[str, DocumentEntry]:
         """The documents that are indexed, by path; the same object until the index changes."""
-        return self._searcher.catalog.entries if self._searcher else {}
+        served = self._served
+        return served.searcher.catalog.entries if served else {}
 
     def close(self) -> None:
         """Keep what is not kept yet."""
         # A build that is still running would keep the process alive; its work is then lost.
         if self._changing.acquire(blocking=False):
             try:
-                if self._unkept and self._index is not None and not self._missing:
-                    self._start_keeping(self._index)
+                if self._unkept and self._served is not None and not self._missing:
+                    self._start_keeping(self._served.index)
             finally:
                 self._changing.release()
         if self._writer is not None:
@@ -180,27 +189,35 @@ class SearchEngine:
                 snapshot.stands, self._last = True, snapshot
         return snapshot
 
-    def _take_back(self) -> None:
-        """The last snapshot is right for nobody who has not got it yet."""
-        with self._handing_out:
-            if self._last is not None:
-                self._last.stands, self._last = False, None
+    def _replace(self, served: Served | None) -> None:
+        """Serve another index, or none; the last snapshot is right for nobody who has not got it
+        yet. The lock of those that hand out is held.
+        """
+        self._served = served
+        if self._last is not None:
+            self._last.stands, self._last = False, None
+        if served is not None:
+            self._searchable.set()
+        else:
+            self._searchable.clear()
 
     def _snapshot(self, files: Sequence[SourceFile], behind: str) -> IndexSnapshot:
         """What can be searched now; with `behind`, only what still is as it was indexed."""
-        if self._searcher is None:
+        served = self._served
+        if served is None:
             return IndexSnapshot(self._searcher_of(Index()), behind=NOT_BUILT)
         missing = f"{self._missing:,} of {len(files):,} documents are not indexed yet"
         current = {source.path: source.stamp for source in files} if behind else None
         behind = missing if self._missing else behind or (BEING_WRITTEN if self._outdated else "")
         meaning = self._meaning.generation if self._meaning is not None else 0
-        return IndexSnapshot(self._searcher, current, behind, self._distrust, meaning)
+        distrust = partial(self._distrust, served.index)
+        return IndexSnapshot(served.searcher, current, behind, distrust, meaning)
 
     def _acquire(self, deadline: Deadline) -> bool:
         """Wait for the call that indexes, but during a long build only for the first documents."""
         if deadline.remaining_seconds is None:
             return self._changing.acquire()
-        if self._searcher is None:
+        if self._served is None:
             if self._changing.acquire(blocking=False):
                 return True
             self._searchable.wait(deadline.remaining_seconds)
@@ -214,10 +231,15 @@ class SearchEngine:
         current = known is not None and (known is files or known == files)
         return current and not self._retried and not self._doubt
 
-    def _distrust(self, error: UntrustedIndex) -> None:
-        """Build the index again with the next update."""
-        self._doubt = str(error)
-        self._take_back()
+    def _distrust(self, index: Index, error: UntrustedIndex) -> None:
+        """Serve an index no longer that is damaged, and build it again with the next update.
+
+        Others may find the same damage later: what was built since is not thrown away for it.
+        """
+        with self._handing_out:
+            if self._served is not None and self._served.index is index:
+                self._doubt = str(error)
+                self._replace(None)
 
     def _bring_to(
         self,
@@ -227,24 +249,20 @@ class SearchEngine:
         progress: Progress | None,
         unseen: bool,
     ) -> None:
-        first = self._index is None
-        index = self._index or self._restored()
+        first, index = self._taken_up()
         self._may_write = True
-        if self._doubt:
-            self._rebuilt, self._doubt = f"built again: {self._doubt}", ""
-            first, index = True, Index()
         update = IndexUpdate(index, files, look_up, deadline, self._nothing, progress, unseen)
-        if update.is_long:
-            self._missing = len(update.pending)
-            update.limit_seconds(_LONG_BUILD_SECONDS)
         try:
             self._apply(index, update)
         except UntrustedIndex as error:
-            # The kept file broke under it: everything is indexed again.
-            self._distrust(error)
-            self._bring_to(files, look_up, deadline, progress, unseen)
-            return
-        if self._index is not index:
+            # The kept file broke under it: everything is indexed again, and in memory, since a
+            # disk that goes on like this would let it never come to an end.
+            self._distrust(index, error)
+            self._rebuilt, self._doubt = f"built again: {error}", ""
+            first, index, self._may_write = True, Index(), False
+            update = IndexUpdate(index, files, look_up, deadline, self._nothing, progress, unseen)
+            self._apply(index, update)
+        if self._served is None or self._served.index is not index:
             self._serve(index)
         self._retried, self._outdated = update.retried, update.outdated
         self._missing = len(update.unreached | update.failed)
@@ -252,8 +270,18 @@ class SearchEngine:
         if self._unkept >= _KEEP_AFTER or (first and self._unkept):
             self._start_keeping(index)
 
+    def _taken_up(self) -> tuple[bool, Index]:
+        """The index to go on with, and whether it was not served until now."""
+        if self._doubt:
+            self._rebuilt, self._doubt = f"built again: {self._doubt}", ""
+            return True, Index()
+        return (False, self._served.index) if self._served else (True, self._restored())
+
     def _apply(self, index: Index, update: IndexUpdate) -> None:
         """Index a batch after the other; each can be searched at once."""
+        if update.is_long:
+            self._missing = len(update.pending)
+            update.limit_seconds(_LONG_BUILD_SECONDS)
         while update.is_needed:
             update.load()
             described = update.described(self._analyzer, self._count_tokens)
@@ -287,9 +315,8 @@ class SearchEngine:
 
     def _serve(self, index: Index) -> None:
         searcher = self._searcher_of(index)
-        self._index, self._searcher = index, searcher
-        self._take_back()
-        self._searchable.set()
+        with self._handing_out:
+            self._replace(Served(index, searcher))
         if self._meaning is not None:
             self._meaning.follow(searcher.catalog, searcher.documents.read)
 
@@ -334,23 +361,24 @@ class SearchEngine:
         self._writer = writer  # only now: one that has not begun cannot be waited for
 
     def _keep(self, packed: kept_index.Contents) -> None:
-        with self._writing:
-            try:
+        try:
+            with self._writing:
                 size = kept_index.save(self._file, packed, self._made_for)
-                if size > IN_MEMORY:
-                    self._read_from_disk(packed)
-            except UntrustedIndex as reason:
-                self._where, self._trouble = "memory", f"not kept on disk: {reason}"
-            else:
-                self._where, self._trouble = "disk", ""
+            # Only now: an update that writes what it has so far waits with its lock for this one.
+            if size > IN_MEMORY:
+                self._read_from_disk(packed)
+        except UntrustedIndex as reason:
+            self._where, self._trouble = "memory", f"not kept on disk: {reason}"
+        else:
+            self._where, self._trouble = "disk", ""
 
     def _read_from_disk(self, packed: kept_index.Contents) -> None:
         """Let go of what is in memory and in the file as well."""
         replaced = kept_index.reopened(self._file, packed, self._made_for)
         with self._changing:
-            if self._index is not None:
-                self._index.segments.replace(replaced)
-                self._serve(self._index)
+            if self._served is not None:
+                self._served.index.segments.replace(replaced)
+                self._serve(self._served.index)
 
 
 def _made_for(settings: Settings) -> dict[str, Any]:

@@ -160,6 +160,37 @@ def test_calls_that_see_the_same_files_get_the_one_snapshot_that_can_be_taken_ba
     assert [one.stands for one in snapshots] == [False, False]
 
 
+def test_what_was_built_since_is_not_thrown_away_for_damage_that_is_found_late(
+    indexed: IndexedBase,
+) -> None:
+    before = indexed.update()
+    before.distrust(UntrustedIndex("damaged"))
+    since = indexed.update()
+    before.distrust(UntrustedIndex("damaged"))
+    assert since.stands
+    assert indexed.update() is since
+
+
+def test_while_a_damaged_index_is_built_again_nobody_is_given_it(indexed: IndexedBase) -> None:
+    indexed.update().distrust(UntrustedIndex("damaged"))
+    inside, finish = threading.Event(), threading.Event()
+
+    def stuck(source: SourceFile) -> Loaded:
+        inside.set()
+        finish.wait()
+        return indexed.library.look_up(source, Deadline())
+
+    files = indexed.files()
+    other = threading.Thread(target=indexed.engine.update, args=(files, stuck, Deadline()))
+    other.start()
+    inside.wait()
+    found = indexed.update(Deadline(0)).search("fixture", SearchOptions(10), Deadline())
+    finish.set()
+    other.join()
+    assert (found.sections, found.complete) == ([], False)
+    assert indexed.search("fixture").complete
+
+
 def test_a_snapshot_that_is_behind_does_not_stand(indexed: IndexedBase) -> None:
     files = indexed.files()
     snapshot = indexed.engine.update(files[1:], indexed.look_up, Deadline(), unseen=True)
@@ -189,8 +220,8 @@ def test_a_large_index_is_read_from_its_file_once_it_is_kept(
     monkeypatch.setattr("sage.search.engine.IN_MEMORY", 0)
     before = indexed.search("fixture")
     indexed.engine.close()
-    index = indexed.engine._index
-    assert index is not None
+    assert indexed.engine._served is not None
+    index = indexed.engine._served.index
     assert isinstance(index.segments.data[0].parts["rows"], FilePart)
     assert indexed.search("fixture") == before
     base.write({"core/new.md": "# New\n\nA zebra.\n"})

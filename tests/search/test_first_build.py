@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,11 +11,13 @@ from sage.documents.files import SourceFile
 from sage.documents.library import Loaded
 from sage.search import engine, update
 from sage.search import index as kept_index
+from sage.search.index import Index
 from sage.search.sections import SearchOptions
 from sage.terms import index_file
 from sage.terms.index_file import UntrustedIndex
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
+from tests.processes import PATIENCE_SECONDS
 
 COUNT = 40
 
@@ -124,7 +127,7 @@ def test_an_index_built_in_batches_answers_as_one_built_at_once(
     in_batches = IndexedBase(base)
     for query in ("zebra", "number7", "lions", "page handbook"):
         assert in_batches.search(query, limit=50) == at_once.search(query, limit=50)
-    assert len(in_batches.engine._index.segments.data) > 1  # type: ignore[union-attr]
+    assert len(in_batches.engine._served.index.segments.data) > 1  # type: ignore[union-attr]
 
 
 def test_an_earlier_version_of_a_file_that_is_being_written_is_said_to_be_one(
@@ -174,8 +177,8 @@ def test_a_long_build_holds_little_in_memory_and_goes_on_after_a_kill(
     monkeypatch.setattr(index_file, "IN_MEMORY", 0)
     stop = Stop(indexed, after=30)
     thread = stop.build()
-    index = indexed.engine._index
-    assert index is not None
+    assert indexed.engine._served is not None
+    index = indexed.engine._served.index
     assert index.segments.memory_bytes <= 2_000 < index.segments.size_bytes
     killed = IndexedBase(base)  # another process that finds what the first one wrote
     killed.update()
@@ -203,3 +206,36 @@ def test_a_build_that_cannot_write_goes_on_in_memory(
     state = indexed.engine.state
     assert (state.documents, state.where) == (COUNT, "memory")
     assert "the disk is full" in state.message
+
+
+def test_an_update_that_writes_so_far_does_not_wait_for_ever_for_the_writer(
+    base: Base, indexed: IndexedBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each had the lock that the other one needs next."""
+    monkeypatch.setattr(index_file, "IN_MEMORY", 0)
+    monkeypatch.setattr(engine, "IN_MEMORY", 0)
+    save, contents_of = kept_index.save, kept_index.contents_of
+    writing, updating = threading.Event(), threading.Event()
+
+    def slowly(*given: Any) -> int:
+        if threading.current_thread().name == "sage-index-writer":
+            writing.set()
+            assert updating.wait(PATIENCE_SECONDS)
+        return save(*given)
+
+    def seen(index: Index) -> kept_index.Contents:
+        if writing.is_set():
+            updating.set()  # the update writes what it has so far: it holds its lock
+        return contents_of(index)
+
+    monkeypatch.setattr(kept_index, "save", slowly)
+    monkeypatch.setattr(kept_index, "contents_of", seen)
+    indexed.update()
+    assert writing.wait(PATIENCE_SECONDS)
+    monkeypatch.setattr(engine, "_MOST_IN_MEMORY", 1)
+    base.write({f"core/more-{number}.md": f"# More {number}\n\nA yak.\n" for number in range(30)})
+    thread = threading.Thread(target=indexed.update, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_SECONDS)
+    assert not thread.is_alive()
+    assert len(indexed.paths("yak", limit=50)) == 30

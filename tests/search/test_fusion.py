@@ -70,8 +70,8 @@ def searcher(base: Base, said: dict[str, tuple[int, float]]) -> Searcher:
     knowledge.warm()
     engine = knowledge._index.engine
     assert isinstance(engine, SearchEngine)
-    found = engine._searcher
-    assert found is not None
+    assert engine._served is not None
+    found = engine._served.searcher
     found.meaning = Telling(said)
     return found
 
