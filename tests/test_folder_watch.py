@@ -250,6 +250,20 @@ def test_a_change_during_a_walk_makes_it_not_stand(walks: Walks, folder: Path) -
     assert f"{TOP}/three.md" in walks.files()
 
 
+def test_a_base_that_is_made_again_while_it_is_walked_is_seen(walks: Walks, base: Base) -> None:
+    walks.watched.expect_calls()
+
+    def scan(watch: FolderWatch | None) -> Walk:
+        walk = walks.scan(watch)
+        base.root.rename(base.root.with_name("elsewhere"))
+        base.write({"core/other.md": "# Other\n"})
+        return walk
+
+    walks.watched.walk(scan)
+    assert walks.watched.current() is None
+    assert walks.files() == [f"{TOP}/other.md"]
+
+
 def test_a_base_that_is_moved_away_and_made_again_is_seen(walks: Walks, base: Base) -> None:
     for _ in range(5):
         walks.files()

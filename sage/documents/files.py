@@ -25,7 +25,7 @@ from sage.values import OWN
 _LAST_SECOND = 253_402_300_799  # of the year 9999, the last that a date can say
 
 
-_MOST = 2**63 - 1
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 class Stamp(NamedTuple):
@@ -126,6 +126,8 @@ class Walk:
     """Whether something in it may be changed by another name than its own."""
     watch: FolderWatch | None = None
     """What is told of every folder before it is listed."""
+    tops: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Which folders it began with, by their real path: device and inode of what was opened."""
 
     def leave_out(self, path: str, rule: str, message: str, level: Level = "warning") -> None:
         """Report a path that is not served, unless it is not this layer's to serve."""
@@ -248,10 +250,15 @@ def _take_file(walk: Walk, path: str, status: os.stat_result) -> None:
 
 def stamp_of(status: os.stat_result) -> Stamp:
     """The stamp in the status of a file; every number of it fits into 64 bits."""
-    inode, mtime_ns = status.st_ino, status.st_mtime_ns
-    if inode > _MOST or mtime_ns > _MOST:  # a file system of its own kind, a date behind 2262
-        inode, mtime_ns = inode & _MOST, min(mtime_ns, _MOST)
-    return Stamp(inode, status.st_size, mtime_ns, status.st_ctime_ns)
+    inode, times = status.st_ino, (status.st_mtime_ns, status.st_ctime_ns)
+    # A file system of its own kind; a date before 1678 or behind 2262.
+    if inode > _MOST or max(times) > _MOST or min(times) < _LEAST:
+        inode, times = inode & _MOST, (_in_range(times[0]), _in_range(times[1]))
+    return Stamp(inode, status.st_size, *times)
+
+
+def _in_range(number: int) -> int:
+    return max(_LEAST, min(number, _MOST))
 
 
 def link_target(root: Path, relative: str, within: str = "") -> str:

@@ -232,7 +232,8 @@ def _top_blocks(tokens: "list[Token]") -> Iterator[Block]:
 
 
 def _heading_source(marked: re.Match[str]) -> str:
-    return _CLOSING_MARKS.sub("", (marked[2] or "").strip())
+    # Only blanks and tabs count around the marks; a no-break space before the end is text.
+    return _CLOSING_MARKS.sub("", (marked[2] or "").strip(" \t")).strip()
 
 
 def _heading(start: int, end: int, level: int, source: str) -> Block:

@@ -13,7 +13,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from sage.deadline import Deadline
-from sage.documents.files import EarlierWalk, Rules, SourceFile, Stamp, Walk, take, take_unlisted
+from sage.documents.files import (
+    EarlierWalk,
+    Rules,
+    SourceFile,
+    Stamp,
+    Walk,
+    stamp_of,
+    take,
+    take_unlisted,
+)
 from sage.documents.places import LayerPlaces, Places, is_below_any, may_hold
 from sage.errors import TimeoutExceeded
 from sage.folder_watch import FolderWatch
@@ -146,7 +155,7 @@ class WatchedWalk:
             since = watch.changes if watch is not None else 0
         walk = scan(watch)
         with self._lock:
-            tops = _identities(self._root, walk)
+            tops = [walk.tops[one.folder] for one in walk.places if one.folder in walk.tops]
             is_worth_it = walk.seen >= self._least and _may_stand(walk)
             if walk.complete:
                 self._is_worth_it = is_worth_it
@@ -220,6 +229,8 @@ def _walk_from(walk: Walk, path: str, real: str) -> None:
     except OSError as error:
         take_unlisted(walk, path, error)
     else:
+        if isinstance(folder, int):
+            walk.tops[real] = _identity(os.fstat(folder))
         _walk_folder(walk, path, real, folder)
 
 
@@ -281,7 +292,8 @@ def _is_unchanged(walk: Walk, entry: "os.DirEntry[str]", stamp: Stamp) -> bool:
         return False
     if status.st_nlink != 1:
         walk.linked = True
-    return stamp == (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    same = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return stamp == same or stamp == stamp_of(status)
 
 
 def _may_go_on(walk: Walk) -> bool:
@@ -344,4 +356,8 @@ def _identities(root: Path, walk: Walk) -> list[tuple[int, int]]:
         found = [(root / place.folder).stat() for place in walk.places]
     except OSError:
         return []
-    return [(one.st_dev, one.st_ino) for one in found]
+    return list(map(_identity, found))
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino

@@ -113,6 +113,12 @@ def test_blocks_are_those_of_the_unchanged_parser(text: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["# a #\xa0", "# a # \t", "# a #b", "# #", "#", "# \u3000a"])
+def test_the_marks_behind_a_heading_are_those_of_the_unchanged_parser(line: str) -> None:
+    reference = MarkdownIt("commonmark").parse(line)
+    assert parse_blocks(line)[0].text == reference[1].content
+
+
 @given(st.text(max_size=200))
 def test_any_text_has_blocks_and_plain_text(text: str) -> None:
     parse_blocks(text)

@@ -483,6 +483,14 @@ def test_a_folder_that_cannot_be_closed_is_let_go() -> None:
 
 
 def test_every_number_of_a_stamp_fits_into_64_bits() -> None:
-    odd = SimpleNamespace(st_ino=2**64 - 5, st_size=1, st_mtime_ns=2**64, st_ctime_ns=2)
+    odd = SimpleNamespace(st_ino=2**64 - 5, st_size=1, st_mtime_ns=2**64, st_ctime_ns=-(2**64))
     found = files.stamp_of(odd)  # type: ignore[arg-type]
-    assert found == files.Stamp(2**63 - 5, 1, 2**63 - 1, 2)
+    assert found == files.Stamp(2**63 - 5, 1, 2**63 - 1, -(2**63))
+
+
+def test_a_file_of_a_date_that_no_stamp_holds_is_unchanged_at_the_next_walk(base: Base) -> None:
+    base.write({"core/a.md": "# A\n"})
+    odd = SimpleNamespace(st_ino=7, st_size=1, st_mtime_ns=-(2**64), st_ctime_ns=2**64, st_nlink=1)
+    entry = SimpleNamespace(stat=lambda *, follow_symlinks: odd)
+    stamp = files.stamp_of(odd)  # type: ignore[arg-type]
+    assert walk_module._is_unchanged(walk(base.root), entry, stamp)  # type: ignore[arg-type]
