@@ -62,6 +62,11 @@ def fit(
     return cut.within(max_tokens - reserve, reserve)
 
 
+def most_counted(max_tokens: int) -> int:
+    """Slices of more tokens than that never fit, whatever the blanks at their ends count."""
+    return 2 * max_tokens + 1_000
+
+
 def read_call(topic: str, max_tokens: int | None = None) -> str:
     """The call that reads a topic."""
     limit = "" if max_tokens is None else f", max_tokens={max_tokens}"
@@ -78,7 +83,7 @@ class _Cut:
 
     def may_fit(self, room: int) -> bool:
         """Whether everything could fit: blanks at the ends are in the sum, not in the content."""
-        return self._fitting(2 * room + 1_000) == len(self._slices)
+        return self._fitting(most_counted(room)) == len(self._slices)
 
     def within(self, room: int, reserve: int) -> Reading:
         """As many slices as fit, and the list of the rest."""

@@ -22,7 +22,7 @@ from sage.documents.library import Library
 from sage.documents.source_roots import Listing, files_of
 from sage.errors import InvalidInput
 from sage.live_index import Backend, Lazy, LiveIndex
-from sage.reading import load_in_time, read_topic
+from sage.reading import Room, load_in_time, read_topic
 from sage.settings import Settings
 from sage.status import take_status
 from sage.terms.index_file import UntrustedIndex
@@ -162,9 +162,10 @@ class KnowledgeBase:
         check_range("max_tokens", max_tokens, MAX_TOKENS)
         listings = self.library.refresh(self.layer_names(layer), deadline)
         self.library.titles.learn_all(self.indexed)
+        room = Room(max_tokens, self.indexed)
         found, from_cache = self._answers.remember(
             ("get", listings, topic, max_tokens),
-            lambda: read_topic(self.library, listings, topic, max_tokens, self.counter, deadline),
+            lambda: read_topic(self.library, listings, topic, room, self.counter, deadline),
             lambda answer: answer.may_keep,
             deadline,
         )

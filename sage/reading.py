@@ -2,13 +2,14 @@
 until the deadline passes. Fitting them into a token limit is the business of `fitting`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
-from sage.documents.document import Document, Slice, slug, under_heading, whole
-from sage.documents.files import SourceFile
+from sage.documents.document import Document, Slice, reading_order, slug, under_heading, whole
+from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Library
 from sage.documents.source_roots import Listing, are_complete, files_of
 from sage.documents.titles import Titled, files_with_heading, headings_of
@@ -24,7 +25,7 @@ from sage.documents.topics import (
     ways_to_read,
 )
 from sage.errors import NotFound, SageError, TimeoutExceeded, counted
-from sage.fitting import Reading, fit
+from sage.fitting import MAX_OMITTED_TOKENS, Reading, fit, most_counted
 from sage.sanitize import status_notice
 from sage.token_counter import TokenCounter
 
@@ -33,6 +34,30 @@ TITLE_MS = 1_000
 # Headings only help to name the nearest: in a large base those of some pages.
 HEADINGS_MS = 300
 _MAX_STEPS = 8
+# More pages than can be named among what was left out, each with eight tokens at least.
+_NAMED = MAX_OMITTED_TOKENS // 8
+# What is loaded has to be counted and put together as well, within the same deadline.
+_LOAD_SHARE = 0.8
+
+
+class PageEntry(Protocol):
+    """A page as an index keeps it."""
+
+    @property
+    def stamp(self) -> Stamp: ...
+    @property
+    def is_index(self) -> bool: ...
+    @property
+    def order(self) -> float | None: ...
+    @property
+    def tokens(self) -> int: ...
+
+
+class Room(NamedTuple):
+    """How much may be read, and what is known of the pages before any is loaded."""
+
+    tokens: int
+    entries: Mapping[str, PageEntry] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +98,15 @@ class Loading:
     unread: list[SourceFile]
     failed: list[SourceFile] = field(default_factory=list)
     """Those that the system would not let us read, this time."""
+    beyond: list[SourceFile] = field(default_factory=list)
+    """Those for which there is no room, nor for their names among what is left out."""
 
 
 def read_topic(
     library: Library,
     listings: Sequence[Listing],
     topic: str | None,
-    max_tokens: int,
+    room: Room,
     counter: TokenCounter,
     deadline: Deadline,
 ) -> TopicReading:
@@ -94,20 +121,52 @@ def read_topic(
     if not counter.ready_by(deadline):
         loading = Loading([], files_meant(files, topic) if topic else files)
     elif topic is None:
-        loading = load_all(library, files, deadline)
+        loading = load_in_room(library, files, room, deadline)
         slices = [whole(document) for document in loading.documents]
     else:
-        loading, slices = _find(library, listings, topic, deadline)
+        loading, slices = _find(library, listings, topic, room, deadline)
     slices = [replace(one, notice=notice(library, files, one.document, deadline)) for one in slices]
-    unread = [_unread(source) for source in (*loading.failed, *loading.unread)]
-    reading = fit(slices, unread, max_tokens, counter)
+    missed = (*loading.failed, *loading.unread)
+    unread = [_unread(source) for source in (*missed, *loading.beyond)]
+    reading = fit(slices, unread, room.tokens, counter)
     if not are_complete(listings):
         reading = replace(reading, complete=False)
     loaded = {document.path for document in loading.documents}
     overriding = [one for one in files if one.overrides and one.path in loaded]
     overrides = tuple(f"{one.topic}: {', '.join(one.overrides)}" for one in overriding)
-    may_keep = not unread and are_complete(listings)
+    may_keep = not missed and are_complete(listings)
     return TopicReading(reading, len(loading.documents), overrides, may_keep)
+
+
+def load_in_room(
+    library: Library, files: Sequence[SourceFile], room: Room, deadline: Deadline
+) -> Loading:
+    """Load files in reading order while there is room for them, or for their names."""
+    wanted, beyond = _in_room(library, files, room)
+    return replace(load_all(library, wanted, deadline.part(_LOAD_SHARE)), beyond=beyond)
+
+
+def _in_room(
+    library: Library, files: Sequence[SourceFile], room: Room
+) -> tuple[Sequence[SourceFile], list[SourceFile]]:
+    """The files to load, all of which nothing is known among them, and the others."""
+    if len(files) <= _NAMED:
+        return files, []
+    rank = {layer: position for position, layer in enumerate(library.layers)}
+    known: list[tuple[tuple[object, ...], SourceFile, int]] = []
+    for source in files:
+        entry = room.entries.get(source.path)
+        if entry is not None and entry.stamp == source.stamp:
+            order = rank[source.layer], reading_order(source.path, entry.is_index, entry.order)
+            known.append((order, source, entry.tokens))
+    known.sort(key=lambda one: one[0])
+    left, fitting = most_counted(room.tokens), 0
+    while fitting < len(known) and left >= 0:
+        left -= known[fitting][2]
+        fitting += 1
+    beyond = [source for _, source, _ in known[fitting + _NAMED :]]
+    paths = {source.path for source in beyond}
+    return [source for source in files if source.path not in paths], beyond
 
 
 def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) -> Loading:
@@ -148,7 +207,7 @@ def load_in_time(
 
 
 def find_slices(
-    library: Library, files: Sequence[SourceFile], topic: str, deadline: Deadline
+    library: Library, files: Sequence[SourceFile], topic: str, room: Room, deadline: Deadline
 ) -> tuple[Loading, list[Slice]]:
     """The slices that a topic names among these files.
 
@@ -157,7 +216,11 @@ def find_slices(
     """
     ways = ways_to_read(topic)
     for asked in ways:
-        loading = load_all(library, files_asked(files, asked), deadline)
+        found = files_asked(files, asked)
+        if asked.heading or asked.line:
+            loading = load_all(library, found, deadline)
+        else:
+            loading = load_in_room(library, found, room, deadline)
         slices = list(_slices(loading.documents, asked))
         if slices or loading.unread or loading.failed:
             return loading, slices
@@ -236,10 +299,10 @@ def _in_force(
 
 
 def _find(
-    library: Library, listings: Sequence[Listing], topic: str, deadline: Deadline
+    library: Library, listings: Sequence[Listing], topic: str, room: Room, deadline: Deadline
 ) -> tuple[Loading, list[Slice]]:
     try:
-        return find_slices(library, files_of(listings), topic, deadline)
+        return find_slices(library, files_of(listings), topic, room, deadline)
     except NotFound:
         if not are_complete(listings):
             deadline.check()  # what was not listed in time may have that name

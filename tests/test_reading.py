@@ -201,3 +201,39 @@ def test_titles_that_the_index_knows_are_not_read_again(
     monkeypatch.setattr(Titles, "_read", lambda *_: pytest.fail("a title was read"))
     with pytest.raises(NotFound, match="nearest: core/only"):
         knowledge.get("all", "the onyl one")
+
+
+LARGE = {f"practices/p{n:03}.md": f"# Page {n}\n\n{'word ' * 40}\n" for n in range(300)} | {
+    "practices/index.md": "# First\n\nThe beginning.\n",
+    "practices/p299.md": "---\norder: 1\n---\n# Page 299\n\nBefore the others.\n",
+}
+
+
+@pytest.mark.parametrize("topic", [None, "practices/"])
+@pytest.mark.parametrize("max_tokens", [60, 500, 5_000, 100_000])
+def test_pages_beyond_the_room_are_not_loaded_where_the_index_knows_them(
+    base: Base, topic: str | None, max_tokens: int
+) -> None:
+    base.write(LARGE)
+    without, knowing = base.open(), base.open()
+    knowing.search("beginning")
+    whole = without.get("practices", topic, max_tokens=max_tokens)
+    found = knowing.get("practices", topic, max_tokens=max_tokens)
+    assert found["content"] == whole["content"]
+    for name in ("omitted", "token_count", "complete"):
+        assert found["metadata"][name] == whole["metadata"][name], name
+    assert whole["metadata"]["files_loaded"] == 301
+    assert (found["metadata"]["files_loaded"] < 200) == (max_tokens < 1_000)
+    again = knowing.get("practices", topic, max_tokens=max_tokens)
+    assert again["metadata"]["from_cache"]
+
+
+def test_an_edited_page_is_loaded_whatever_the_index_knows(base: Base) -> None:
+    base.write(LARGE)
+    knowledge = base.open()
+    knowledge.search("beginning")
+    base.write({"practices/p150.md": "---\norder: 0\n---\n# Now the second\n"})
+    answer = knowledge.get("practices", None, max_tokens=500)
+    content = answer["content"]
+    assert content.index("Now the second") < content.index("Before the others")
+    assert answer["metadata"]["files_loaded"] < 200

@@ -81,11 +81,8 @@ class Titles:
         self._keep(document.path, stamp, (document.title, *document.meta.names))
 
     def learn_all(self, entries: Mapping[str, Entry]) -> None:
-        """Take the names that an index keeps; the same entries are taken once."""
-        if entries is not self._entries:
-            self._entries = entries
-            for one in entries.values():
-                self._keep(one.path, one.stamp, (one.title, *one.aliases))
+        """Take the names that an index keeps, each when it is asked for."""
+        self._entries = entries
 
     def find(self, files: Sequence[SourceFile], title: str, deadline: Deadline) -> Titled:
         """The files that go by a title or an alias, as far as the deadline allows to know."""
@@ -109,7 +106,12 @@ class Titles:
 
     def _look_up(self, source: SourceFile) -> KnownNames | None:
         known = self._known.get(source.path)
-        return known if known is not None and known.stamp == source.stamp else None
+        if known is not None and known.stamp == source.stamp:
+            return known
+        entry = self._entries.get(source.path)
+        if entry is None or entry.stamp != source.stamp:
+            return None
+        return self._keep(entry.path, entry.stamp, (entry.title, *entry.aliases))
 
     def _keep(self, path: str, stamp: Stamp, names: tuple[str, ...]) -> KnownNames:
         before = self._known.get(path)

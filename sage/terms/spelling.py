@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
+from heapq import nsmallest
 from importlib import resources
 from itertools import groupby, pairwise
 from typing import Protocol
@@ -33,6 +34,8 @@ VERY_LONG = 9
 """From this length on two letters may be wrong."""
 MIN_HALF = 3
 SUGGESTED = 5
+_MOST_ALIKE = 64
+"""Forms that are suggested by their beginning alone: how often each occurs is read for so many."""
 
 _OF_SLIP = {
     "swapped": 2.3,
@@ -135,11 +138,14 @@ class Spelling:
             yield from self._alike.get((length, form[0]), ())
 
     def _beginning(self, form: str, frequency: Frequency) -> set[str]:
-        """The forms that begin as this one does, for as long as any do."""
+        """The forms that begin as this one does, for as long as any do: those most like it."""
         for length in range(len(form) - 1, 0, -1):
             first = bisect_left(self._ordered, form[:length])
             last = bisect_left(self._ordered, form[:length] + _LAST)
-            found = {word for word in self._ordered[first:last] if frequency(word)}
+            alike = nsmallest(
+                _MOST_ALIKE, self._ordered[first:last], key=lambda word: _difference(form, word)
+            )
+            found = {word for word in alike if frequency(word)}
             if found:
                 return found
         return set()
@@ -167,6 +173,10 @@ def _edits(form: str) -> Iterator[str]:
             yield head + letter + tail
             if tail and letter != tail[0]:
                 yield head + letter + tail[1:]
+
+
+def _difference(form: str, word: str) -> tuple[int, int]:
+    return distance(form, word, 3), abs(len(form) - len(word))
 
 
 def _unlikeness(form: str, word: str, frequency: Frequency) -> tuple[int, bool, int, str]:

@@ -76,3 +76,16 @@ def test_a_word_of_a_million_letters_is_near_to_nothing() -> None:
     assert forms.nearest(endless, lambda _: 1) == []
     assert forms.split(endless, lambda _: 1) is None
     assert forms.correction(endless, lambda _: 1, ENGLISH) is None
+
+
+def test_of_many_words_that_begin_alike_only_those_most_like_it_are_counted() -> None:
+    words = [f"r{number:05}" for number in range(3_000)]
+    counted: list[str] = []
+
+    def frequency(word: str) -> int:
+        counted.append(word)
+        return 1
+
+    near = Spelling([*words, "rzzx"]).nearest("rzzxwqv", frequency)
+    assert near[0] == "rzzx"
+    assert len(set(counted)) < 100
