@@ -1,7 +1,7 @@
 """One page as the cluster keeps it: stems to find it by, and what is needed to rank and show it.
 
 The places of words are lines of text, so that the few words of a query are found in them without
-taking apart all others.
+taking apart all others. What is written goes as the lines of a bulk: an action, and its document.
 """
 
 import base64
@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sage.cluster.schema import (
@@ -47,6 +48,8 @@ _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, T
 _IN_SECTIONS = frozenset(map(ALL_FIELDS.index, SECTION_FIELDS))
 _MOST_FORMS = 200_000
 _READY = 256
+_NONE: Mapping[str, str] = MappingProxyType({})
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 
 
 def content_stamp(data: bytes) -> Stamp:
@@ -361,3 +364,37 @@ def _postings(held: Iterable[tuple[int, str]]) -> Postings:
     places = array("H", map(int, ",".join(texts).split(",")))
     counts = bytes([text.count(",") + 1 for text in texts])
     return Postings(rows, counts, lambda start, stop: places[start:stop])
+
+
+def put_lines(
+    identifier: str, document: Mapping[str, Any], columns: Mapping[str, str] = _NONE
+) -> bytes:
+    """Writes a document.
+
+    Args:
+        columns: further fields, in base64: most of a page, and nothing in them needs an escape.
+    """
+    body = _encode(document).encode("utf-8", "replace").removesuffix(b"}")
+    further = "".join([f', "{name}": "{value}"' for name, value in columns.items()])
+    action = json.dumps({"index": {"_id": identifier}}).encode()
+    return b"%b\n%b%b}\n" % (action, body, further.encode("ascii"))
+
+
+def delete_lines(identifier: str) -> bytes:
+    """Removes a document."""
+    return json.dumps({"delete": {"_id": identifier}}).encode() + b"\n"
+
+
+def document_in(lines: bytes) -> dict[str, Any]:
+    """The document that lines write."""
+    document: dict[str, Any] = json.loads(lines.split(b"\n", 2)[1])
+    return document
+
+
+def with_field(lines: bytes, name: str, value: str) -> bytes:
+    """The lines of a document that has one field more."""
+    return b"%b, %b: %b}\n" % (
+        lines.removesuffix(b"}\n"),
+        json.dumps(name).encode(),
+        json.dumps(value).encode(),
+    )

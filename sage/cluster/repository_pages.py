@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sage.cluster.describer import PageToPublish
+from sage.cluster.describing import PageToPublish
 from sage.cluster.page_record import page_hash
 from sage.context.repository import repository_language
 from sage.deadline import Deadline

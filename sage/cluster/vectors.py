@@ -8,8 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sage.answers import MeaningInfo
-from sage.cluster.bulk_lines import document_in, with_field
-from sage.cluster.page_record import bytes_from_column, bytes_to_column, entries_of
+from sage.cluster.page_record import (
+    bytes_from_column,
+    bytes_to_column,
+    document_in,
+    entries_of,
+    with_field,
+)
 from sage.cluster.schema import VECTORS
 from sage.errors import Unavailable
 from sage.live_index import may_compare_meanings

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from sage.cluster import describing
-from sage.cluster.describer import PagesForCluster, PageToPublish
-from sage.cluster.describing import Describing
+from sage.cluster.describing import Describing, PagesForCluster, PageToPublish
 from sage.documents.files import SourceFile, Stamp
 from sage.errors import SageError
 
