@@ -27,7 +27,8 @@ from typing import Any
 from benchmarks import context
 from benchmarks.retrieval_sets import Query, load_set, opened, set_names
 from sage.cluster.backend import open_cluster
-from sage.cluster.connection import Connection, cluster_options
+from sage.cluster.connection import Connection
+from sage.cluster.options import cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.deadline import Deadline
 from sage.documents.source_roots import files_of
@@ -290,7 +291,8 @@ _REPLICA = """
 import sys
 from benchmarks.cluster import resident
 from sage.cluster.backend import open_cluster
-from sage.cluster.connection import Connection, cluster_options
+from sage.cluster.connection import Connection
+from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.settings import rootless_settings
 empty = resident()

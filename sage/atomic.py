@@ -3,6 +3,7 @@
 A reader sees the old bytes or the new, also after a crash. A folder is held open while it is
 written to, so that it cannot be exchanged for another; below a repository no link is followed, and
 one that is in the way is named with where it leads. What the new bytes are is up to the caller.
+A file that holds a secret is read here too, where nobody else can read it.
 """
 
 import contextlib
@@ -30,6 +31,8 @@ _UNNAMED = getattr(os, "O_TMPFILE", 0)
 _LEFT = re.compile(rf"\.[0-9a-f]{{16}}{re.escape(PART)}")
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd and os.rename in os.supports_dir_fd
 LOCK_SECONDS = 10.0
+# Others may not even read a secret, and a group may only read: that is how a mounted one looks.
+_TOO_OPEN = 0o037
 
 
 class Folder(NamedTuple):
@@ -134,6 +137,33 @@ def file_of(descriptor: int, mode: str) -> IO[bytes]:
         with suppress(OSError):
             os.close(descriptor)
         raise
+
+
+def read_private(path: Path, limit_bytes: int) -> bytes | None:
+    """What a file holds that holds a secret; None when there is none.
+
+    Raises:
+        ConfigError: it cannot be read, or others can, or it is no longer the file of that name.
+    """
+    try:
+        # Without waiting: a pipe in its place would hold up everybody who asks.
+        with file_of(os.open(path, os.O_RDONLY | _NO_WAIT | _BINARY), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ConfigError(f"{path} is not a file")
+            if os.name == "posix" and status.st_mode & _TOO_OPEN:
+                raise ConfigError(f"{path} is open to others; close it: chmod 600 {path}")
+            if not status.st_nlink:
+                # Mounted alone and then replaced outside: what changes there is never seen here.
+                raise ConfigError(
+                    f"{path} was replaced by another file that is not visible here; mount its "
+                    "folder in place of the file, and restart the server"
+                )
+            return file.read(limit_bytes)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read_bytes(path: Path, root: Path | None = None) -> bytes | None:

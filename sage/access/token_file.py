@@ -13,7 +13,6 @@ import logging
 import os
 import re
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sage.atomic import file_of, open_folder, wait_for_lock, write_file
+from sage.atomic import open_folder, read_private, wait_for_lock, write_file
 from sage.errors import ConfigError, InvalidInput, NotFound
 
 logger = logging.getLogger("sage.access")
@@ -37,9 +36,6 @@ MAX_FILE_BYTES = 4 * 1024 * 1024
 
 _TOKEN = re.compile(r"sage_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-# Others may not even read it, and a group may only read: that is how a mounted secret looks.
-_TOO_OPEN = 0o037
-_READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class TokenScope(NamedTuple):
@@ -313,33 +309,6 @@ def _loaded(fields: dict[str, Any]) -> BearerToken:
     return BearerToken(
         **{**fields, **{key: one if one is None else tuple(one) for key, one in scope.items()}}
     )
-
-
-def read_private(path: Path, limit_bytes: int) -> bytes | None:
-    """What a file holds; None when there is none.
-
-    Raises:
-        ConfigError: it cannot be read, or others can, or it is no longer the file of that name.
-    """
-    try:
-        # Without waiting: a pipe in its place would hold up everybody who asks.
-        with file_of(os.open(path, _READING), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{path} is not a file, so no token is accepted")
-            if os.name == "posix" and status.st_mode & _TOO_OPEN:
-                raise ConfigError(f"{path} is open to others; close it: chmod 600 {path}")
-            if not status.st_nlink:
-                # Mounted alone and then replaced outside: what changes there is never seen here.
-                raise ConfigError(
-                    f"{path} was replaced by another file that is not visible here; mount its "
-                    "folder in place of the file, and restart the server"
-                )
-            return file.read(limit_bytes)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def write_private(path: Path, data: bytes) -> None:

@@ -39,7 +39,7 @@ def cluster_at(
     urls: list[str] | None, base: str, credentials: Path | None, ca_file: Path | None
 ) -> "ClusterOptions":
     """The cluster that the options name."""
-    from sage.cluster.connection import cluster_options
+    from sage.cluster.options import cluster_options
 
     return cluster_options(urls or (), base, os.environ, credentials, ca_file)
 

@@ -5,4 +5,4 @@ that replicas answer from, with the ranking, the scopes and the words of the emb
 """
 
 # The modules that other folders may import; the rest is this folder's own.
-__all__ = ["backend", "connection", "publish", "schema"]
+__all__ = ["backend", "connection", "options", "publish", "schema"]

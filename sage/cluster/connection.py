@@ -1,7 +1,8 @@
 """The one way to the cluster: plain requests over kept connections, within a deadline.
 
-A node that does not answer is left for the next one. What cannot be answered is an error that says
-what is wrong with the cluster and what to do; credentials are in no message and no log.
+A node that does not answer, or not as OpenSearch does, is left for the next one. What cannot be
+answered is an error that says what is wrong with the cluster and what to do; credentials are in no
+message and no log.
 """
 
 import base64
@@ -9,18 +10,18 @@ import contextlib
 import http.client
 import json
 import logging
-import re
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sage.cluster.exchange import NodeAnswer, NodeConnection, SecureNodeConnection, StrangeAnswer
 from sage.deadline import Deadline
-from sage.errors import ConfigError, SageError, TimeoutExceeded, Unavailable
+from sage.errors import ConfigError, TimeoutExceeded, Unavailable
 
 logger = logging.getLogger("sage.cluster")
 
@@ -29,18 +30,15 @@ MAJORS = (2, 3)
 STEP_SECONDS = 120.0
 """For one step of a publish."""
 LONGEST_SECONDS = 30.0
-"""For a request whose caller sets no limit."""
-_BASE = re.compile(r"[a-z0-9][a-z0-9_]{0,99}")
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+"""So long one node may be silent before it is asked again, and where the caller sets no limit."""
 _ROUNDS = 3
 _PAUSE_SECONDS = 0.1
 _MAX_IDLE = 16
-_WHOLE_BYTES = 100_000
 _BUSY = (429, 502, 503, 504)
 _LONG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-class NotThere(SageError):
+class NotThere(Unavailable):
     """The index or document that was asked for does not exist, or not any more."""
 
 
@@ -59,7 +57,7 @@ class DiskFull(Unavailable):
         )
 
 
-class Conflict(SageError):
+class Conflict(Unavailable):
     """Somebody else changed it first, or it exists already."""
 
 
@@ -86,73 +84,31 @@ def soon() -> Deadline:
     return Deadline(STEP_SECONDS * 1000)
 
 
-def cluster_options(
-    urls: Iterable[str],
-    base: str,
-    environment: Mapping[str, str],
-    credentials: Path | None = None,
-    ca_file: Path | None = None,
-) -> ClusterOptions:
-    """The options, checked.
+@contextlib.contextmanager
+def taken_apart(what: str) -> Iterator[None]:
+    """Where an answer is taken apart that nobody has looked into.
 
     Args:
-        credentials: a file with `user:password` in its first line; without it they are taken from
-            `SAGE_OPENSEARCH_USER` and `SAGE_OPENSEARCH_PASSWORD`.
+        what: the answer, for a message: `to a search`.
 
     Raises:
-        ConfigError: an address, a name or a file is wrong.
+        Unavailable: it has another form than those of OpenSearch.
     """
-    given = tuple(part.strip().rstrip("/") for url in urls for part in url.split(","))
-    given = tuple(url for url in given if url)
-    if not given:
-        raise ConfigError("--url is missing; name the cluster: --url https://search.example.com")
-    user = environment.get("SAGE_OPENSEARCH_USER", "")
-    password = environment.get("SAGE_OPENSEARCH_PASSWORD", "")
-    if credentials is not None:
-        try:
-            first = credentials.read_text("utf-8").splitlines()[0]
-        except (OSError, UnicodeDecodeError, IndexError) as error:
-            raise ConfigError(f"--credentials {credentials} cannot be read") from error
-        user, _, password = first.strip().partition(":")
-        if not user or not password:
-            raise ConfigError(f"--credentials {credentials}: its first line is not user:password")
-    elif user and not password:
-        raise ConfigError("SAGE_OPENSEARCH_USER is set and SAGE_OPENSEARCH_PASSWORD is not")
-    for url in given:
-        _check_url(url, has_credentials=bool(user))
-    if not _BASE.fullmatch(base):
-        raise ConfigError(
-            f"--base {base!r}: use at most 100 lower-case letters, digits and underscores, "
-            "a letter or digit first"
-        )
-    return ClusterOptions(given, base, user, password, ca_file)
-
-
-def _check_url(url: str, *, has_credentials: bool) -> None:
     try:
-        parts = urlsplit(url)
-        is_address = parts.port != 0 and bool((parts.hostname or "").encode("idna"))
-    except ValueError:  # a port that is no number, half of an IPv6 address, a name of no host
-        is_address = False
-    if not is_address or not url.isprintable() or any(one in url for one in " ?#"):
-        # What is wrong with it is not repeated: it may hold credentials.
-        raise ConfigError("--url is no address; write it as https://search.example.com:9200")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError("--url must begin with https:// and name a host")
-    if parts.username or parts.password:
-        raise ConfigError(
-            "--url must not hold credentials, which would be logged; "
-            "use --credentials or SAGE_OPENSEARCH_USER and SAGE_OPENSEARCH_PASSWORD"
-        )
-    if parts.scheme == "http" and has_credentials and parts.hostname not in _LOOPBACK:
-        raise ConfigError(f"{url} would carry credentials in the clear; use https://")
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        logger.debug("an answer %s could not be taken apart", what, exc_info=True)
+        raise Unavailable(
+            f"the cluster answered {what} in another form than OpenSearch does; "
+            "look whether --url names its nodes, and what lies between"
+        ) from error
 
 
 class Connection:
     """Asks the nodes of one cluster. Thread-safe."""
 
     TRY_SECONDS = 3.0
-    """So long a node may be silent while there are others that were not asked yet."""
+    """So long the first node may be silent while there are others that were not asked yet."""
 
     def __init__(
         self, options: ClusterOptions, sleep: Callable[[float], None] = time.sleep
@@ -160,7 +116,7 @@ class Connection:
         self.options = options
         self._sleep = sleep
         self._lock = threading.Lock()
-        self._idle: dict[str, list[http.client.HTTPConnection]] = {url: [] for url in options.urls}
+        self._idle: dict[str, list[NodeConnection]] = {url: [] for url in options.urls}
         self._first = 0
         self._known_version = ""
         self._headers = {"Content-Type": "application/json"}
@@ -186,11 +142,12 @@ class Connection:
         if self._known_version:
             return
         answer = self.get("/", deadline)
-        version = answer.get("version", {})
-        number, kind = str(version.get("number", "")), version.get("distribution", "another kind")
+        with taken_apart("the question for its version"):
+            version = answer["version"]
+            number, kind = str(version["number"]), str(version.get("distribution", ""))
         if kind != "opensearch" or not number.startswith(tuple(f"{one}." for one in MAJORS)):
             raise Unavailable(
-                f"{self.options.shown} runs {kind} {number}; "
+                f"{self.options.shown} runs {kind or 'another product, of version'} {number}; "
                 f"SAGE needs OpenSearch {' or '.join(map(str, MAJORS))}"
             )
         self._known_version = number
@@ -198,6 +155,21 @@ class Connection:
     def get(self, path: str, deadline: Deadline) -> dict[str, Any]:
         """What is there; asked again if a node fails."""
         return self.request("GET", path, None, deadline)
+
+    def change(
+        self, method: str, path: str, body: object, deadline: Deadline, *, again: bool = True
+    ) -> None:
+        """Have an index or an alias made, changed or removed.
+
+        Raises:
+            Unavailable: also where the cluster does not say that it did.
+        """
+        answer = self.request(method, path, body, deadline, again=again)
+        if answer.get("acknowledged") is not True:
+            raise Unavailable(
+                f"the cluster does not say that it has done {method} {path.partition('?')[0]}; "
+                "look at its health, then publish again"
+            )
 
     def request(
         self,
@@ -221,21 +193,33 @@ class Connection:
             TimeoutExceeded: the deadline passed before one did.
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
-        trouble, is_busy = "", False
+        trouble, is_busy, was_silent = "", False, False
+        strange: set[str] = set()
         first, nodes = self._first, len(self.options.urls)
         for attempt in range(_ROUNDS * nodes):
             if deadline.expired:
                 break
             if attempt and attempt % nodes == 0:
-                left = deadline.remaining_seconds
-                pause = _PAUSE_SECONDS * 2**attempt
-                self._sleep(pause if left is None else min(pause, left / 2))
+                self._pause(attempt, deadline)
             number = (first + attempt) % nodes
             url = self.options.urls[number]
+            if url in strange:
+                continue
             is_busy = False
-            seconds = self._seconds(deadline, may_ask_others=again and attempt + 1 < nodes)
+            # To ask once more would not help a cluster that is slow: the second one may take all.
+            may_move_on = again and not was_silent
+            seconds = self._seconds(deadline, may_move_on, attempt + 1 < nodes)
             try:
-                status, answer = self._send(url, method, path, data, seconds)
+                answer = self._send(url, method, path, data, seconds)
+                if answer.status not in _BUSY or _is_full(answer):
+                    found = _checked(answer, url)
+                    self._first = number
+                    return found
+                is_busy = True
+                trouble = f"{url} says {answer.status}: {_said(answer)}"
+                if answer.status == 503 and b"shard" in answer.text[:2_000]:
+                    said = _said(answer)
+                    trouble = f"the cluster is red, a part of the index is gone: {said}"
             except ssl.SSLCertVerificationError as error:
                 raise Unavailable(
                     f"the certificate of {url} is not trusted: {error.verify_message}; "
@@ -244,20 +228,21 @@ class Connection:
             except TimeoutError:
                 trouble = f"{url} did not answer in time"
                 self._first = (number + 1) % nodes  # nobody else need wait for it
-                if not again:
+                if not may_move_on:
+                    break
+                was_silent = True
+            except StrangeAnswer as error:
+                trouble = (
+                    f"{url} does not answer like OpenSearch: {error}; "
+                    "look whether --url names the nodes of a cluster"
+                )
+                strange.add(url)
+                if not again or len(strange) == nodes:
                     break
             except (OSError, http.client.HTTPException) as error:
                 trouble = f"{url} cannot be reached: {_reason(error)}"
                 if not again and not isinstance(error, ConnectionRefusedError):
                     break
-            else:
-                if status not in _BUSY or _is_full(answer):
-                    self._first = number
-                    return _checked(status, answer, url)
-                is_busy = True
-                trouble = f"{url} says {status}: {_said(answer)}"
-                if status == 503 and _is_red(answer):
-                    trouble = f"the cluster is red, a part of the index is gone: {_said(answer)}"
         if deadline.expired and not trouble:
             raise TimeoutExceeded(deadline.message)
         # To ask for less would not help: it is the cluster that takes so long.
@@ -270,64 +255,65 @@ class Connection:
                 while idle:
                     idle.pop().close()
 
-    def _seconds(self, deadline: Deadline, may_ask_others: bool) -> float:
+    def _pause(self, attempt: int, deadline: Deadline) -> None:
+        left = deadline.remaining_seconds
+        pause = _PAUSE_SECONDS * 2**attempt
+        self._sleep(pause if left is None else min(pause, left / 2))
+
+    def _seconds(self, deadline: Deadline, may_move_on: bool, are_others: bool) -> float:
         """So long one node may take to answer."""
         left = deadline.remaining_seconds
-        seconds = LONGEST_SECONDS if left is None else min(left, LONGEST_SECONDS)
-        if may_ask_others:
-            seconds = min(self.TRY_SECONDS, seconds / 2)
-        return max(seconds, 0.05)
+        if left is None:
+            left = LONGEST_SECONDS
+        if not may_move_on:
+            return left
+        return min(self.TRY_SECONDS, left / 2) if are_others else min(left, LONGEST_SECONDS)
 
     def _send(
         self, url: str, method: str, path: str, data: bytes | None, seconds: float
-    ) -> tuple[int, Any]:
+    ) -> NodeAnswer:
+        whole = self._prefixes[url] + path
+        until = time.monotonic() + seconds
         kept = self._taken(url)
         if kept is not None:
             # The other side may have closed what was kept: then it never saw the request.
             with contextlib.suppress(http.client.RemoteDisconnected, ConnectionError):
-                return self._exchange(kept, url, method, path, data, seconds)
-        return self._exchange(self._opened(url), url, method, path, data, seconds)
+                return self._exchange(kept, url, method, whole, data, until)
+        return self._exchange(self._opened(url), url, method, whole, data, until)
 
     def _exchange(
         self,
-        connection: http.client.HTTPConnection,
+        connection: NodeConnection,
         url: str,
         method: str,
         path: str,
         data: bytes | None,
-        seconds: float,
-    ) -> tuple[int, Any]:
-        connection.timeout = seconds
-        if connection.sock is not None:
-            connection.sock.settimeout(seconds)
+        until: float,
+    ) -> NodeAnswer:
         try:
-            connection.request(method, self._prefixes[url] + path, data, self._headers)
-            response = connection.getresponse()
-            text = response.read()
+            answer = connection.exchange(method, path, data, self._headers, until)
         except BaseException:  # an answer may be half read: nobody may use this connection again
             connection.close()
             raise
         with self._lock:
             idle = self._idle[url]
-            if len(idle) < _MAX_IDLE and not response.will_close:
+            if len(idle) < _MAX_IDLE and answer.may_be_kept:
                 idle.append(connection)
             else:
                 connection.close()
-        try:
-            return response.status, json.loads(text) if text else {}
-        except ValueError:
-            return response.status, {"error": text[:200].decode("utf-8", "replace")}
+        return answer
 
-    def _taken(self, url: str) -> http.client.HTTPConnection | None:
+    def _taken(self, url: str) -> NodeConnection | None:
         with self._lock:
             idle = self._idle[url]
             return idle.pop() if idle else None
 
-    def _opened(self, url: str) -> http.client.HTTPConnection:
+    def _opened(self, url: str) -> NodeConnection:
         parts = urlsplit(url)
-        if parts.scheme == "https":
-            return WholeSecureConnection(parts.hostname or "", parts.port, context=self._tls)
-        return WholeConnection(parts.hostname or "", parts.port)
+        host, port = parts.hostname or "", parts.port
+        if self._tls is not None and parts.scheme == "https":
+            return SecureNodeConnection(host, port or http.client.HTTPS_PORT, self._tls)
+        return NodeConnection(host, port or http.client.HTTP_PORT)
 
 
 class PatientConnection(Connection):
@@ -347,33 +333,6 @@ class PatientConnection(Connection):
         return super().request(method, path, body, deadline, again=again)
 
 
-class WholeConnection(http.client.HTTPConnection):
-    """Sends the head of a request together with its body: a node would wake up for each."""
-
-    _held: list[bytes] | None = None
-
-    def request(self, *given: Any, **more: Any) -> None:
-        self._held = []
-        try:
-            super().request(*given, **more)
-        finally:
-            held, self._held = self._held, None
-        if sum(map(len, held)) <= _WHOLE_BYTES:
-            held = [b"".join(held)]
-        for part in held:
-            self.send(part)
-
-    def send(self, data: Any) -> None:
-        if self._held is None:
-            super().send(data)
-        else:
-            self._held.append(data)
-
-
-class WholeSecureConnection(WholeConnection, http.client.HTTPSConnection):
-    """The same over TLS."""
-
-
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
@@ -381,39 +340,61 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
         raise ConfigError(f"--ca-file {ca_file} holds no certificates") from error
 
 
-def _checked(status: int, answer: Any, url: str) -> dict[str, Any]:
-    has_waited = status == 408 and isinstance(answer, dict) and "timed_out" in answer
-    if (status < 300 or has_waited) and isinstance(answer, dict):
-        return answer  # that what it waited for did not come is an answer
-    if _is_full(answer):
-        raise DiskFull(_said(answer))
-    if status == 404:
-        raise NotThere(f"not there: {_said(answer)}")
-    if status == 409 or "already_exists" in _said(answer):
-        raise Conflict(_said(answer))
-    if status == 401 or (status == 403 and "block" not in _said(answer)):
+def _checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
+    """What was answered, where it is what was asked for.
+
+    Raises:
+        StrangeAnswer: OpenSearch says nothing like it.
+    """
+    status, body, said = answer.status, answer.body, _said(answer)
+    if status == 401 or (status == 403 and "block" not in said):  # also what stands before it
         raise Unavailable(
             f"{url} refuses these credentials ({status}); "
             "check SAGE_OPENSEARCH_USER, SAGE_OPENSEARCH_PASSWORD or --credentials"
         )
+    if 300 <= status < 400:
+        raise StrangeAnswer(f"it answers {status}, which leads to another address")
+    if not isinstance(body, dict):
+        raise StrangeAnswer(f"it answers {status} with something that is no object of JSON")
+    if status < 300 or (status == 408 and "timed_out" in body):
+        return body  # that what it waited for did not come is an answer
+    if not _gives_reason(status, body):
+        raise StrangeAnswer(f"it answers {status} without a reason")
+    if is_disk_full(said):
+        raise DiskFull(said)
+    if status == 404:
+        raise NotThere(f"the cluster does not have it, or not any more ({said}); ask again")
+    if status == 409 or "already_exists" in said:
+        raise Conflict(f"somebody else changed it, or it exists already ({said}); ask again")
     if status == 403:
         raise Unavailable(
-            f"the cluster takes no writes: {_said(answer)}; remove the block, then publish again"
+            f"the cluster takes no writes: {said}; remove the block, then publish again"
         )
-    raise Unavailable(f"{url} says {status}: {_said(answer)}")
+    raise Unavailable(f"{url} says {status}: {said}")
 
 
-def _said(answer: Any) -> str:
-    """What the cluster gives as its reason."""
-    error = answer.get("error", answer) if isinstance(answer, Mapping) else answer
-    if isinstance(error, Mapping):
-        words = f"{error.get('type', '')}: {error.get('reason', '')}"
-    else:
-        words = str(error)
-    return words[:300]
+def _gives_reason(status: int, body: Mapping[str, Any]) -> bool:
+    """Whether OpenSearch says so: what is not there, others do not have either."""
+    error = body.get("error")
+    if isinstance(error, dict):
+        return "type" in error
+    if status == 404:
+        is_absent = body.get("found") is False or body.get("result") == "not_found"
+        return is_absent or body.get("status") == 404
+    return error is not None
 
 
-def _is_full(answer: Any) -> bool:
+def _said(answer: NodeAnswer) -> str:
+    """What the cluster gives as its reason, as far as it can be shown."""
+    error = answer.body.get("error") if isinstance(answer.body, dict) else None
+    if isinstance(error, dict):
+        words = [error.get(one) for one in ("type", "reason")]
+        error = ": ".join(one for one in words if isinstance(one, str))
+    said = error if isinstance(error, str) else answer.text[:300].decode("utf-8", "replace")
+    return "".join(one if one.isprintable() else " " for one in said[:300])
+
+
+def _is_full(answer: NodeAnswer) -> bool:
     return is_disk_full(_said(answer))
 
 
@@ -422,9 +403,7 @@ def is_disk_full(said: str) -> bool:
     return "cluster_block_exception" in said and "read-only" in said and "delete" in said
 
 
-def _is_red(answer: Any) -> bool:
-    return "shard" in json.dumps(answer)[:2_000]
-
-
 def _reason(error: Exception) -> str:
+    if isinstance(error, http.client.IncompleteRead):
+        return "it left in the middle of its answer"
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -14,10 +14,10 @@ from sage.access.token_file import (
     TokenFile,
     locked,
     moment,
-    read_private,
     stamp_of,
     write_private,
 )
+from sage.atomic import read_private
 from sage.errors import ConfigError, InvalidInput, NotFound
 from tests.conftest import Clock
 from tests.processes import PATIENCE_SECONDS

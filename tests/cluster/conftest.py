@@ -11,7 +11,8 @@ import pytest
 
 from sage.answers import ReplicaInfo
 from sage.cluster.backend import open_cluster
-from sage.cluster.connection import ClusterOptions, Connection, cluster_options
+from sage.cluster.connection import ClusterOptions, Connection
+from sage.cluster.options import cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.cluster.replica import LOOK_SECONDS
 from sage.deadline import Deadline

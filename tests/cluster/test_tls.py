@@ -15,7 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from sage.cluster.connection import Connection, cluster_options
+from sage.cluster.connection import Connection
+from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import ConfigError, SageError, Unavailable
 from tests.cluster.test_connection import Cluster

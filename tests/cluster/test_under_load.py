@@ -11,7 +11,8 @@ from functools import partial
 import pytest
 
 from sage.cluster.conformance import PAGES
-from sage.cluster.connection import Connection, cluster_options
+from sage.cluster.connection import Connection
+from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
