@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from sage.cluster.connection import Connection, DiskFull, is_disk_full
+from sage.cluster.connection import Connection, DiskFull, is_disk_full, taken_apart
 from sage.cluster.page_record import delete_lines, put_lines
 from sage.deadline import Deadline
 from sage.errors import Unavailable
@@ -73,6 +73,7 @@ class Bulk:
             self._under_way.result()
             self._under_way = None
 
+    @taken_apart("a bulk")
     def _write(self, lines: list[bytes]) -> None:
         for attempt in range(_TRIES):
             deadline = Deadline(BATCH_SECONDS * 1000)

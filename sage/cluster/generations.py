@@ -10,11 +10,19 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sage.cluster.connection import Conflict, Connection, DiskFull, NotThere, soon
-from sage.cluster.schema import MAPPING, Name, parse_name, pattern
+from sage.cluster.connection import (
+    Conflict,
+    Connection,
+    DiskFull,
+    NotThere,
+    soon,
+    taken_apart,
+)
+from sage.cluster.exchange import from_json
+from sage.cluster.schema import MAPPING, PAGE, Name, parse_name, pattern
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable
 
@@ -69,7 +77,14 @@ class Meta:
         return {"sage": json.dumps(asdict(self), ensure_ascii=False)}
 
 
-_KNOWN = frozenset(one.name for one in fields(Meta))
+_IS_RED = {"green": False, "yellow": False, "red": True}
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("source", "key", "commit", "model", "content"), str),
+    **dict.fromkeys(("generation", "documents", "sections"), int),
+    **dict.fromkeys(("published", "retired"), (int, float)),
+    "ancestors": list,
+    "settings": dict,
+}
 
 
 def meta_from(name: str, mapping: Mapping[str, Any]) -> Meta:
@@ -79,11 +94,15 @@ def meta_from(name: str, mapping: Mapping[str, Any]) -> Meta:
         Unavailable: it says nothing that SAGE wrote.
     """
     try:
-        said = json.loads(mapping["mappings"]["_meta"]["sage"])
-        # Another version may say more.
-        return Meta(**{key: value for key, value in said.items() if key in _KNOWN})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        said = from_json(mapping["mappings"]["_meta"]["sage"])
+        is_ours = isinstance(said["source"], str)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise Unavailable(not_ours(name)) from error
+    if not is_ours:
+        raise Unavailable(not_ours(name))
+    # Another version may say more, or less: what it has no key for goes by its name.
+    known = {key: said[key] for key, kind in _KINDS.items() if isinstance(said.get(key), kind)}
+    return Meta(**{"generation": 0, "key": name, **known})
 
 
 def not_ours(name: str) -> str:
@@ -94,12 +113,14 @@ def not_ours(name: str) -> str:
     )
 
 
+@taken_apart("the question for the health of an index")
 def is_red(connection: Connection, name: str, deadline: Deadline) -> bool:
     """Whether a part of an index is gone; a cluster that has just started gets a moment."""
     wait = f"wait_for_status=yellow&timeout={STARTING_SECONDS}s"
-    return bool(connection.get(f"/_cluster/health/{name}?{wait}", deadline)["status"] == "red")
+    return _IS_RED[connection.get(f"/_cluster/health/{name}?{wait}", deadline)["status"]]
 
 
+@taken_apart("the question for the health of an index")
 def is_whole(connection: Connection, name: str, deadline: Deadline) -> bool:
     """Whether a node holds every part of an index and can write into it."""
     answer = connection.get(f"/_cluster/health/{name}?level=indices", deadline)
@@ -144,7 +165,9 @@ def metas(
             raise Unavailable(
                 f"{name} was published by another version of SAGE; publish again with this one"
             )
-        yield name, meta_from(name, answer[name])
+        with taken_apart("the question for an index"):
+            meta = meta_from(name, answer[name])
+        yield name, meta
 
 
 def all_of(connection: Connection, source: str, deadline: Deadline) -> dict[str, Meta]:
@@ -167,15 +190,37 @@ def all_of(connection: Connection, source: str, deadline: Deadline) -> dict[str,
 
 def write_meta(connection: Connection, name: str, meta: Meta, deadline: Deadline) -> None:
     """Let an index say something else of itself."""
-    connection.request("PUT", f"/{name}/_mapping", {"_meta": meta.to_json()}, deadline)
+    connection.change("PUT", f"/{name}/_mapping", {"_meta": meta.to_json()}, deadline)
 
 
+@taken_apart("the question for an index")
 def write_retired(connection: Connection, name: str, when: float, deadline: Deadline) -> None:
     """Let an index say when the alias left it, and all that another version says besides."""
     mapping = connection.get(f"/{name}/_mapping", deadline)[name]
-    said = json.loads(mapping["mappings"]["_meta"]["sage"])
+    said = from_json(mapping["mappings"]["_meta"]["sage"])
     meta = {"sage": json.dumps({**said, "retired": when}, ensure_ascii=False)}
-    connection.request("PUT", f"/{name}/_mapping", {"_meta": meta}, deadline)
+    connection.change("PUT", f"/{name}/_mapping", {"_meta": meta}, deadline)
+
+
+@taken_apart("the question for what was written")
+def check_counts(connection: Connection, name: str, meta: Meta, deadline: Deadline) -> None:
+    """See that an index holds what it says; one that does not is removed.
+
+    Raises:
+        Unavailable: it does not.
+    """
+    query = {"term": {"kind": PAGE}}
+    sums = {"sections": {"sum": {"field": "sections"}}}
+    body = {"size": 0, "query": query, "track_total_hits": True, "aggs": sums}
+    answer = connection.request("POST", f"/{name}/_search", body, deadline)
+    found = answer["hits"]["total"]["value"], int(answer["aggregations"]["sections"]["value"])
+    if found != (meta.documents, meta.sections):
+        delete(connection, name, soon())
+        raise Unavailable(
+            f"the cluster holds {found[0]:,} pages and {found[1]:,} sections where "
+            f"{meta.documents:,} and {meta.sections:,} were written; "
+            "what was served is served still; publish again"
+        )
 
 
 def move_alias(connection: Connection, new: Name, old: Iterable[str], deadline: Deadline) -> None:
@@ -183,32 +228,49 @@ def move_alias(connection: Connection, new: Name, old: Iterable[str], deadline: 
     alias = connection.options.base
     actions: list[dict[str, Any]] = [{"add": {"index": str(new), "alias": alias}}]
     actions += [{"remove": {"index": name, "alias": alias}} for name in old]
-    connection.request("POST", "/_aliases", {"actions": actions}, deadline)
+    connection.change("POST", "/_aliases", {"actions": actions}, deadline)
 
 
 def delete(connection: Connection, name: str, deadline: Deadline) -> None:
     """Remove an index; that it is gone already is as good."""
     try:
-        connection.request("DELETE", f"/{name}", None, deadline)
+        connection.change("DELETE", f"/{name}", None, deadline)
     except NotThere:
         return
 
 
-def create(connection: Connection, name: str, body: Mapping[str, Any]) -> None:
+def create(
+    connection: Connection,
+    name: str,
+    body: Mapping[str, Any],
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
     """Make an empty index.
+
+    Args:
+        meanwhile: called now and then while it takes.
 
     Raises:
         Unavailable: it is there already, or no node takes it.
     """
     try:
-        connection.request("PUT", f"/{name}?wait_for_active_shards=0", body, soon(), again=False)
+        connection.change("PUT", f"/{name}?wait_for_active_shards=0", body, soon(), again=False)
     except Conflict as error:
         raise Unavailable(not_ours(name)) from error
-    _wait(connection, name)
+    _wait(connection, name, meanwhile)
 
 
-def copy(connection: Connection, original: str, name: str) -> None:
+@taken_apart("the question for the settings of an index")
+def copy(
+    connection: Connection,
+    original: str,
+    name: str,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
     """Make a copy of an index that can be written, whatever was set for the original since.
+
+    Args:
+        meanwhile: called now and then while it takes.
 
     Raises:
         DiskFull: the cluster has closed the original to all writes.
@@ -228,13 +290,13 @@ def copy(connection: Connection, original: str, name: str) -> None:
     }
     path = f"/{original}/_clone/{name}?wait_for_active_shards=0"
     try:
-        connection.request("POST", path, {"settings": settings}, soon(), again=False)
+        connection.change("POST", path, {"settings": settings}, soon(), again=False)
     except Conflict as error:
         raise Unavailable(not_ours(name)) from error
-    _wait(connection, name)
+    _wait(connection, name, meanwhile)
 
 
-def _wait(connection: Connection, name: str) -> None:
+def _wait(connection: Connection, name: str, meanwhile: Callable[[], None]) -> None:
     """Wait until a node holds every part of it.
 
     A copy gets the mapping of its original only then: to describe it before would be its end.
@@ -244,6 +306,7 @@ def _wait(connection: Connection, name: str) -> None:
     while not why and time.monotonic() < until:
         if is_whole(connection, name, soon()):
             return
+        meanwhile()
         why = _refused(connection, name)
         time.sleep(_PAUSE_SECONDS)
     delete(connection, name, soon())
@@ -253,6 +316,7 @@ def _wait(connection: Connection, name: str) -> None:
     )
 
 
+@taken_apart("the question why no node takes an index")
 def _refused(connection: Connection, name: str) -> str:
     """Why no node takes the first part of an index; empty while one may."""
     part = {"index": name, "shard": 0, "primary": True}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sage.cluster import generations
-from sage.cluster.connection import Connection
+from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.generations import Meta
 from sage.cluster.page_record import PageRows, entries_of, rows_of
 from sage.cluster.requests import all_hits
@@ -73,6 +73,7 @@ class GenerationLoader:
     def _meta(self, index: str, deadline: Deadline) -> Meta:
         return next(generations.metas(self._connection, [index], deadline))[1]
 
+    @taken_apart("the question for a generation")
     def _loaded(
         self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
     ) -> SourceGeneration:

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sage.cluster.connection import Conflict, Connection, NotThere
+from sage.cluster.connection import Conflict, Connection, NotThere, taken_apart
 from sage.cluster.generations import is_red
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
@@ -36,7 +36,9 @@ class PublishLock:
         self._owner = secrets.token_hex(8)
         self._seen = (0, 0)
         self._renewed = 0.0
+        self._is_held = False
 
+    @taken_apart("the question for the lock")
     def acquire(self, deadline: Deadline) -> None:
         """Take the lock.
 
@@ -49,7 +51,7 @@ class PublishLock:
             "mappings": {"dynamic": "strict", "properties": properties},
         }
         with contextlib.suppress(Conflict):  # it is there already
-            self._connection.request("PUT", f"/{self._index}", body, deadline)
+            self._connection.change("PUT", f"/{self._index}", body, deadline)
         if is_red(self._connection, self._index, deadline):
             raise Unavailable(
                 f"the index {self._index}, which holds nothing but the lock of those who publish, "
@@ -58,12 +60,16 @@ class PublishLock:
         try:
             self._write("op_type=create", deadline)
         except Conflict:
-            held = self._connection.get(self._path, deadline)
+            try:
+                held = self._connection.get(self._path, deadline)
+            except NotThere:  # it was given back just now, to somebody else perhaps
+                raise self._taken() from None
             if held["_source"]["until"] > self._now():
                 raise self._taken() from None
             self._seen = (held["_seq_no"], held["_primary_term"])
             self._rewrite(deadline, self._taken())
 
+    @taken_apart("the question for the lock")
     def is_taken(self, deadline: Deadline) -> bool:
         """Whether somebody holds it now."""
         try:
@@ -73,24 +79,25 @@ class PublishLock:
         return bool(held["_source"]["until"] > self._now())
 
     def renew(self, deadline: Deadline, *, now: bool = False) -> None:
-        """Keep it, if that is due or must be certain.
+        """Keep it, if it is held and that is due or must be certain.
 
         Raises:
             Lost: somebody else has taken it.
         """
-        if now or self._now() - self._renewed > _RENEW_SECONDS:
+        if self._is_held and (now or self._now() - self._renewed > _RENEW_SECONDS):
             self._rewrite(
                 deadline, Lost(f"another publish of {self._source} took over; run it again")
             )
 
     def release(self, deadline: Deadline) -> None:
         """Let others publish; where that cannot be said they may in a minute."""
+        self._is_held = False
         number, term = self._seen
         try:
             path = f"{self._path}?if_seq_no={number}&if_primary_term={term}&refresh=true"
             self._connection.request("DELETE", path, None, deadline)
-        except Conflict:
-            return  # it is somebody else's by now
+        except (Conflict, NotThere):
+            return  # it is somebody else's by now, or nobody's
         except (Unavailable, TimeoutExceeded) as error:
             # What was published is published, and what failed has its own reason.
             logger.warning(
@@ -109,6 +116,7 @@ class PublishLock:
         except Conflict:
             raise trouble from None
 
+    @taken_apart("the question for the lock")
     def _write(self, condition: str, deadline: Deadline) -> None:
         until = self._now() + HELD_SECONDS
         answer = self._connection.request(
@@ -120,3 +128,4 @@ class PublishLock:
         )
         self._seen = (answer["_seq_no"], answer["_primary_term"])
         self._renewed = self._now()
+        self._is_held = True

@@ -304,9 +304,12 @@ def bytes_from_column(value: str) -> bytes:
     """
     # Some versions leave out the padding, and take letters that are safe in addresses. A search
     # reads hundreds of columns: b64decode goes through three functions for each.
-    if "-" in value or "_" in value:
-        value = value.replace("-", "+").replace("_", "/")
-    return binascii.a2b_base64(f"{value}==")
+    try:
+        if "-" in value or "_" in value:
+            value = value.replace("-", "+").replace("_", "/")
+        return binascii.a2b_base64(f"{value}==")
+    except TypeError as error:
+        raise ValueError("it is no text") from error
 
 
 def words_on(places: Iterable[str]) -> PageWords:

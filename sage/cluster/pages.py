@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sage.cluster.connection import NotThere
+from sage.cluster.connection import NotThere, taken_apart
 from sage.cluster.page_record import from_column
 from sage.cluster.published_settings import PublishedSettings
 from sage.cluster.replica import Replica, Scope, View
@@ -82,11 +82,14 @@ class ClusterPages:
             for index in scope.indexes:
                 ask = self._replica.connection
                 for hit in all_hits(ask, index, query, fields, ["path"], deadline):
-                    columns = hit["fields"]
-                    yield columns["path"][0], from_column(columns[HEADINGS][0])
+                    with taken_apart("a search"):
+                        columns = hit["fields"]
+                        found = columns["path"][0], from_column(columns[HEADINGS][0])
+                    yield found
         except NotThere as error:
             raise Unavailable(REMOVED) from error
 
+    @taken_apart("a search")
     def _text(self, scope: Scope, source: SourceFile, deadline: Deadline) -> bytes:
         one = {"ids": {"values": [page_id(source.path)]}}
         body = {"query": {"bool": {"filter": inside(scope, one)}}, "stored_fields": ["text"]}

@@ -13,11 +13,11 @@ from functools import partial
 
 from sage.cluster import generations
 from sage.cluster.bulk import Bulk, bulk_into
-from sage.cluster.connection import Connection, soon
+from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.describing import Describing
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
-from sage.cluster.page_record import from_column, words_on
+from sage.cluster.page_record import PageWords, from_column, words_on
 from sage.cluster.repository_pages import RepositoryPages, is_committed, pages_of, size_of_pages
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
@@ -43,6 +43,8 @@ logger = logging.getLogger("sage.cluster")
 
 GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
+_OLD_PAGES = 100
+"""Whose columns are asked for together: those of a page may be as large as the page."""
 _MOST_CHANGED = 0.5
 """When more than this share changed, everything is written anew."""
 
@@ -242,14 +244,16 @@ class Publisher:
         logger.warning("%s, which is served, is red and cannot be read: all is written anew", index)
         return False
 
+    @taken_apart("the question for what is served")
     def _known(self, index: str) -> dict[str, tuple[str, str]]:
         """The hash and the layer of every page that is served, by path."""
         fields = {"_source": ["path", "hash", "layer"]}
         query = {"term": {"kind": PAGE}}
-        return {
-            hit["_source"]["path"]: (hit["_source"]["hash"], hit["_source"]["layer"])
-            for hit in all_hits(self._connection, index, query, fields, ["path"], soon())
-        }
+        known: dict[str, tuple[str, str]] = {}
+        for hit in all_hits(self._connection, index, query, fields, ["path"], soon()):
+            self._keep_lock()
+            known[hit["_source"]["path"]] = hit["_source"]["hash"], hit["_source"]["layer"]
+        return known
 
     def _write(self, plan: "PublishPlan") -> int:
         """Write a generation and have it served; its sections."""
@@ -270,6 +274,9 @@ class Publisher:
         self._finish(plan, waiting)
         return waiting.sections
 
+    def _keep_lock(self) -> None:
+        self._lock.renew(soon())
+
     def _begun(self, plan: "PublishPlan") -> Meta:
         """A new index: a copy of the generation before, or an empty one."""
         ask, name = self._connection, str(plan.name)
@@ -285,10 +292,11 @@ class Publisher:
         if plan.copies and plan.before is not None:
             index, before = plan.before
             meta = replace(meta, generation=before.generation + 1, ancestors=before.lineage)
-            generations.copy(ask, index, name)
+            generations.copy(ask, index, name, self._keep_lock)
             generations.write_meta(ask, name, meta, soon())
         else:
-            generations.create(ask, name, index_body(meta.to_json(), self._options.shards))
+            body = index_body(meta.to_json(), self._options.shards)
+            generations.create(ask, name, body, self._keep_lock)
         return meta
 
     def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:
@@ -298,7 +306,7 @@ class Publisher:
         sections = plan.before[1].sections if plan.copies and plan.before else 0
         if plan.copies:
             for path, layer, old, count in self._old(plan):
-                words.setdefault(layer, WordCount()).remove(words_on(old))
+                words.setdefault(layer, WordCount()).remove(old)
                 sections -= count
                 if path not in plan.pages.by_path:
                     bulk.delete(page_id(path))
@@ -309,7 +317,7 @@ class Publisher:
         pages = [plan.pages.by_path[path] for path in paths]
         for made in self._describing.described(pages, plan.pages.footers, generation):
             for path, lines in zip(paths[done:], made.lines, strict=False):
-                self._lock.renew(soon())
+                self._keep_lock()
                 bulk.add(self._vectors.added_to(lines))
                 if plan.copies:
                     bulk.delete(f"gone-{page_id(path)}")
@@ -324,6 +332,7 @@ class Publisher:
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
 
+    @taken_apart("the question for words")
     def _words(self, plan: "PublishPlan") -> dict[str, WordCount]:
         """What was counted before, to be corrected."""
         words: dict[str, WordCount] = {}
@@ -336,51 +345,40 @@ class Publisher:
                 count.take(hit["fields"]["words"][0])
         return words
 
-    def _old(self, plan: "PublishPlan") -> Iterator[tuple[str, str, list[str], int]]:
-        """The pages that go or change, as they were: path, layer, places of words, sections."""
+    def _old(self, plan: "PublishPlan") -> Iterator[tuple[str, str, PageWords, int]]:
+        """The pages that go or change, as they were: path, layer, words, sections."""
         if plan.before is None:
             return
         gone = [path for path in (*plan.removed, *plan.changed) if path in plan.known]
-        for start in range(0, len(gone), 200):
-            ids = [page_id(path) for path in gone[start : start + 200]]
+        for start in range(0, len(gone), _OLD_PAGES):
+            self._keep_lock()
+            ids = [page_id(path) for path in gone[start : start + _OLD_PAGES]]
             query = {"ids": {"values": ids}}
             fields = {
                 "_source": ["path", "layer", "sections"],
                 "docvalue_fields": [*BUCKET_FIELDS, VECTORS],
             }
             for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], soon()):
-                stored = hit.get("fields", {})
-                self._vectors.remember(stored, plan.before[1].model)
-                places = [from_column(stored[name][0]) for name in BUCKET_FIELDS if name in stored]
-                source = hit["_source"]
-                yield source["path"], source["layer"], places, source["sections"]
+                with taken_apart("the question for old pages"):
+                    stored, source = hit.get("fields", {}), hit["_source"]
+                    self._vectors.remember(stored, plan.before[1].model)
+                    columns = (stored[name][0] for name in BUCKET_FIELDS if name in stored)
+                    held = words_on(map(from_column, columns))
+                    found = source["path"], source["layer"], held, int(source["sections"])
+                yield found
 
     def _finish(self, plan: "PublishPlan", meta: Meta) -> None:
         """Check what was written, and let the alias move to it."""
         ask, name = self._connection, str(plan.name)
         ask.request("POST", f"/{name}/_refresh", None, soon())
-        self._validate(name, meta)
+        generations.check_counts(ask, name, meta, soon())
         closed = {"index.blocks.write": True, "index.refresh_interval": "1s"}
-        ask.request("PUT", f"/{name}/_settings", closed, soon())
+        ask.change("PUT", f"/{name}/_settings", closed, soon())
         self._lock.renew(soon(), now=True)
         served = replace(meta, published=time.time(), retired=0.0)
         generations.write_meta(ask, name, served, soon())
         old = [one for one in plan.served if one != name]
         generations.move_alias(ask, plan.name, old, soon())
-
-    def _validate(self, name: str, meta: Meta) -> None:
-        query = {"term": {"kind": PAGE}}
-        sums = {"sections": {"sum": {"field": "sections"}}}
-        body = {"size": 0, "query": query, "track_total_hits": True, "aggs": sums}
-        answer = self._connection.request("POST", f"/{name}/_search", body, soon())
-        found = answer["hits"]["total"]["value"], int(answer["aggregations"]["sections"]["value"])
-        if found != (meta.documents, meta.sections):
-            generations.delete(self._connection, name, soon())
-            raise Unavailable(
-                f"the cluster holds {found[0]:,} pages and {found[1]:,} sections where "
-                f"{meta.documents:,} and {meta.sections:,} were written; "
-                "what was served is served still; publish again"
-            )
 
 
 @dataclass(frozen=True, slots=True)

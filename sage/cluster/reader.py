@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sage.cluster.connection import Connection
+from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
 from sage.cluster.replica import Scope
 from sage.cluster.requests import candidates_query, counting, inside, searched
@@ -50,6 +50,7 @@ class ClusterReader:
         self._beyond: Wanted | None = None
         """What was gathered last, where more pages hold it than were handed over."""
 
+    @taken_apart("a search")
     def gather(self, wanted: Wanted) -> int | None:
         """Ask the cluster for candidates; None when their number says nothing."""
         self._pages, self._columns, self._found, self._beyond = 0, {}, {}, None
@@ -76,9 +77,9 @@ class ClusterReader:
         )
         self._keep(answer["hits"]["hits"], buckets)
         for name in mixed:
-            held = answer["aggregations"]["all"]["scope"][name]["doc_count"]
+            held = int(answer["aggregations"]["all"]["scope"][name]["doc_count"])
             self._counted[wanted.concepts[int(name)].forms] = held
-        total: int = answer["hits"]["total"]["value"]
+        total = int(answer["hits"]["total"]["value"])
         if total > self._pages:
             self._beyond = wanted
         return None if wanted.phrases or wanted.compared else total
@@ -102,6 +103,7 @@ class ClusterReader:
             return documents, sections
         return counted, max(counted, round(sections * counted / max(documents, 1)))
 
+    @taken_apart("a search")
     def holders(self, slots: Collection[int]) -> list[int]:
         """Which of some documents that are no candidates hold any of the concepts gathered last."""
         if self._beyond is None or not slots:
@@ -114,6 +116,7 @@ class ClusterReader:
         answer = searched(self._connection, self._scope.indexes, body, self._deadline)
         return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
 
+    @taken_apart("a search")
     def fetch(self, rows: Iterable[int]) -> None:
         """Ask the cluster for what is shown of some pages, in one request."""
         catalog = self._scope.catalog

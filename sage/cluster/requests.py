@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sage.cluster.connection import Connection, NotThere
+from sage.cluster.connection import Connection, NotThere, taken_apart
 from sage.cluster.schema import FIELDS, TEXT, TITLE
 from sage.deadline import Deadline
 from sage.errors import Unavailable
@@ -29,6 +29,7 @@ RED = (
 Hit = Mapping[str, Any]
 
 
+@taken_apart("a search")
 def searched(
     connection: Connection, indexes: Sequence[str], body: Mapping[str, Any], deadline: Deadline
 ) -> dict[str, Any]:
@@ -46,9 +47,12 @@ def searched(
     first: dict[str, Any] = answer["responses"][0]
     error = first.get("error")
     if error is None:
+        hits = first["hits"]["hits"]
+        if not isinstance(hits, list) or not all(isinstance(one, dict) for one in hits):
+            raise TypeError("hits that are none")
         return first
     if first.get("status") == 404:
-        raise NotThere(f"{error.get('type')}: {error.get('reason')}")
+        raise NotThere(f"{error.get('type')}: {error.get('reason')}; ask again")
     failed = [one.get("reason") or {} for one in error.get("failed_shards") or ()]
     reason = error.get("reason") or (failed or [{}])[0].get("reason") or ""
     if first.get("status") == 503:  # often without any reason
@@ -181,4 +185,5 @@ def all_hits(
         yield from hits
         if len(hits) < _PAGE_SIZE:
             return
-        after = hits[-1]["sort"]
+        with taken_apart("a search"):
+            after = hits[-1]["sort"]

@@ -141,3 +141,23 @@ def test_an_index_with_our_name_that_is_not_ours_is_named_and_left_alone(
     assert team.indexes == sorted([foreign, done.index])
     assert f"{foreign} was not written by SAGE and stands where a generation would" in caplog.text
     assert generations.served(team.connection, Deadline(30_000)) == (done.index,)
+
+
+def test_a_generation_as_mapping_4_wrote_it_is_replaced_and_retired(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("schema", "generations", "publish"):
+        monkeypatch.setattr(f"sage.cluster.{module}.MAPPING", 4)
+    monkeypatch.setattr("sage.cluster.schema.Name.__new__.__defaults__", (4,))
+    first = team.publish(PAGES)
+    monkeypatch.undo()
+    said = {**said_by(team, first.index), "line": "0123456789abcdef"}
+    for name in ("key", "ancestors", "content"):
+        del said[name]
+    meta = {"sage": json.dumps(said)}
+    team.connection.request("PUT", f"/{first.index}/_mapping", {"_meta": meta}, Deadline(30_000))
+    second = team.publish()
+    assert (second.moved, second.added, team.served) == (True, len(PAGES), [second.index])
+    assert said_by(team, first.index)["retired"] > 0
+    assert said_by(team, first.index)["line"] == "0123456789abcdef"
+    assert prune(team, grace_seconds=0.0) == (first.index,)
