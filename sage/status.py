@@ -86,13 +86,7 @@ class Status:
             uptime_seconds=uptime_seconds,
             reasons=reasons,
             index=self.index,
-            problems=ProblemsInfo(
-                count=len(self.problems),
-                first=[
-                    ProblemInfo(path=problem.path, what=problem.message)
-                    for problem in self.problems[:SHOWN_PROBLEMS]
-                ],
-            ),
+            problems=problems_info(self.problems),
             encoding=self.encoding,
         )
         if self.unread:
@@ -199,6 +193,12 @@ def take_status(
         encoding=counter.encoding,
         sources=library.sources() if len(settings.served) > 1 else (),
     )
+
+
+def problems_info(problems: Sequence[Problem]) -> ProblemsInfo:
+    """How many problems there are, and the first of them."""
+    first = [ProblemInfo(path=one.path, what=one.message) for one in problems[:SHOWN_PROBLEMS]]
+    return ProblemsInfo(count=len(problems), first=first)
 
 
 def index_info(state: "IndexState", progress: tuple[int, int]) -> IndexInfo:

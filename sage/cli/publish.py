@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
-from sage.cli.terminal import print_json, progress_bar
+from sage.cli.terminal import print_json, print_note, progress_bar
 from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
     from sage.cluster.publish import Progress, Published
+
+
+_SHOWN_PROBLEMS = 5
 
 
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
@@ -114,9 +117,12 @@ def publish(
     if as_json:
         from dataclasses import asdict
 
-        print_json(asdict(done))
+        from sage.status import problems_info
+
+        print_json({**asdict(done), "problems": problems_info(done.problems)})
     else:
         _tell(done, dry_run)
+    _note_problems(done)
 
 
 def _progress() -> "Progress":
@@ -135,14 +141,25 @@ def _progress() -> "Progress":
 
 def _tell(done: "Published", dry_run: bool) -> None:
     size = f"{counted(done.documents, 'page')}, {counted(done.sections, 'section')}"
-    if not (done.added or done.changed or done.removed or done.moved):
+    if not (done.added or done.changed or done.removed or done.settings_changed or done.moved):
         typer.echo(f"{done.source}: nothing changed ({size}); {done.index} is served")
     else:
         verb = "would be published" if dry_run else "is served"
         changes = f"{done.added:,} added, {done.changed:,} changed, {done.removed:,} removed"
+        if done.settings_changed:
+            changes += ", the settings changed"
         typer.echo(f"{done.source}: {changes} ({size}); {done.index} {verb}")
     if done.pruned:
         _tell_pruned(done.pruned)
+
+
+def _note_problems(done: "Published") -> None:
+    """Name what is not published as it is written; all of it is told by `sage check`."""
+    for problem in done.problems[:_SHOWN_PROBLEMS]:
+        print_note(str(problem))
+    if done.problems:
+        number = counted(len(done.problems), "problem")
+        print_note(f"{number}: not all is published as it is written; run: sage check")
 
 
 def _tell_pruned(gone: tuple[str, ...], verb: str = "removed") -> None:

@@ -128,13 +128,17 @@ def is_whole(connection: Connection, name: str, deadline: Deadline) -> bool:
     return bool(held["active_primary_shards"] == held["number_of_shards"])
 
 
+@taken_apart("the question for the alias")
 def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:
     """The indexes that the alias knows, in order."""
     base = connection.options.base
     try:
-        return tuple(sorted(connection.get(f"/_alias/{base}", deadline)))
+        found = connection.get(f"/_alias/{base}", deadline)
     except NotThere:
         return ()
+    if not found or not all(base in one["aliases"] for one in found.values()):
+        raise LookupError("an alias that leads nowhere is not there")
+    return tuple(sorted(found))
 
 
 def refuse_index(connection: Connection, deadline: Deadline) -> None:

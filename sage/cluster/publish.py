@@ -4,10 +4,11 @@ Only what changed is written, into a copy of the generation before. The alias mo
 one holds exactly what it should; until then, and when anything fails, the old one is served.
 """
 
+import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,7 +19,13 @@ from sage.cluster.describing import Describing
 from sage.cluster.generations import Meta
 from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import PageWords, from_column, words_on
-from sage.cluster.repository_pages import RepositoryPages, is_committed, pages_of, size_of_pages
+from sage.cluster.repository_pages import (
+    RepositoryPages,
+    is_committed,
+    pages_of,
+    refuse_nothing,
+    size_of_pages,
+)
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
@@ -35,7 +42,9 @@ from sage.cluster.schema import (
 )
 from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
-from sage.errors import ConfigError, TimeoutExceeded, Unavailable, counted
+from sage.context.recipes import load_recipes
+from sage.documents.problems import Problem
+from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
 
@@ -66,6 +75,10 @@ class Published:
     removed: int
     moved: bool
     """Whether another generation is served now."""
+    settings_changed: bool
+    """Whether what replicas need of the settings is another thing than before."""
+    problems: Sequence[Problem]
+    """What is not published as it is written."""
     pruned: tuple[str, ...] = ()
     """Generations that were removed."""
 
@@ -106,9 +119,10 @@ class Publisher:
         Raises:
             Unavailable: the cluster cannot be reached, takes no writes, or holds another thing
                 than was written; what was served is served still.
-            ConfigError: nothing would be published over something.
+            ConfigError: nothing would be published over something, or a recipe is wrong.
             SageError: a page could not be read.
         """
+        load_recipes(self._knowledge.settings)  # as replicas do: what they refuse is not published
         self._connection.check_version(soon())
         generations.refuse_index(self._connection, soon())
         try:
@@ -186,7 +200,8 @@ class Publisher:
         held = generations.all_of(self._connection, name.source, soon())
         mine = self._served(held)
         if not pages.by_path and not self._options.allow_empty:
-            self._refuse_nothing([held[one] for one in mine])
+            documents = sum(held[one].documents for one in mine)
+            refuse_nothing(self._knowledge.settings.root, name.source, documents)
         ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
         before: tuple[str, Meta] | None = None
         known: dict[str, tuple[str, str]] = {}
@@ -222,21 +237,6 @@ class Publisher:
             elif parts is None or parts.source == self._options.source:
                 raise Unavailable(generations.not_ours(index))
         return mine
-
-    def _refuse_nothing(self, served: Iterable[Meta]) -> None:
-        """Take no empty folder for the wish to serve nothing: a sparse checkout has one too.
-
-        Raises:
-            ConfigError: pages are served.
-        """
-        documents = sum(meta.documents for meta in served)
-        if documents:
-            root = self._knowledge.settings.root
-            raise ConfigError(
-                f"{root} holds no pages, and {counted(documents, 'page')} of "
-                f"{self._options.source} would no longer be served; look whether the checkout is "
-                "complete and --root is right, or take them all away with --allow-empty"
-            )
 
     def _can_be_read(self, index: str) -> bool:
         if not generations.is_red(self._connection, index, soon()):
@@ -414,6 +414,7 @@ class PublishPlan:
     def told(self, sections: int, *, moved: bool) -> Published:
         added = sum(path not in self.known for path in self.changed)
         served = "" if self.is_needed or self.before is None else self.before[0]
+        before = self.pages.settings if self.before is None else self.before[1].settings
         return Published(
             source=self.name.source,
             index=served or str(self.name),
@@ -423,4 +424,6 @@ class PublishPlan:
             changed=len(self.changed) - added,
             removed=len(self.removed),
             moved=moved,
+            settings_changed=json.dumps(before) != json.dumps(self.pages.settings),
+            problems=self.pages.problems,
         )

@@ -4,8 +4,9 @@ kept of it, and what replicas need of its settings.
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sage.cluster.describing import PageToPublish
@@ -15,8 +16,9 @@ from sage.deadline import Deadline
 from sage.documents.boilerplate import ending_keys, find_footers
 from sage.documents.files import SourceFile
 from sage.documents.library import body_in
+from sage.documents.problems import Problem
 from sage.documents.source_roots import files_of
-from sage.errors import SageError
+from sage.errors import ConfigError, SageError, counted
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
@@ -39,6 +41,8 @@ class RepositoryPages:
     """What replicas need of the settings of the repository."""
     content: str
     """The hash of all of it."""
+    problems: Sequence[Problem]
+    """What is not published as it is written."""
     commit: str
     """The commit that is checked out, with `-dirty` where a page is not as it is there; empty
     where there is none, or none that holds any of the pages."""
@@ -64,6 +68,9 @@ def pages_of(
         SageError: a page could not be read.
     """
     listings = knowledge.library.refresh(knowledge.settings.layers, Deadline())
+    elsewhere = tuple(one.prefix or f"{one.folder}/" for one in knowledge.settings.further)
+    left_out = (one for listing in listings for one in listing.problems)
+    problems = [one for one in left_out if not one.path.startswith(elsewhere)]
     found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
     in_files: dict[str, bytes] = {}
     # What other sources have is published from where it is kept.
@@ -75,7 +82,8 @@ def pages_of(
             raise SageError(f"{source.path} is being written; publish again")
         named = _named(source, name)
         in_files[source.path] = read[0]
-        body = body_in(named, read[0])
+        body, wrong = body_in(source, read[0])
+        problems += wrong
         if body is not None:
             found.append((named, read[0], ending_keys(body)))
     progress(len(own), len(own))
@@ -87,7 +95,26 @@ def pages_of(
         pages[named.path] = PageToPublish(named, data, hashed)
     settings = _shared(knowledge.settings)
     commit = _commit(knowledge.settings, in_files)
-    return RepositoryPages(pages, footers, settings, _content(pages, settings), commit)
+    problems = [one for one in problems if one.level != "note"]
+    content = _content(pages, settings)
+    return RepositoryPages(pages, footers, settings, content, problems, commit)
+
+
+def refuse_nothing(root: Path, source: str, documents: int) -> None:
+    """Take no empty folder for the wish to serve nothing: a sparse checkout has one too.
+
+    Args:
+        documents: how many pages of the source are served.
+
+    Raises:
+        ConfigError: some are.
+    """
+    if documents:
+        raise ConfigError(
+            f"{root} holds no pages, and {counted(documents, 'page')} of {source} would no longer "
+            "be served; look whether the checkout is complete and --root is right, or take them "
+            "all away with --allow-empty"
+        )
 
 
 def is_committed(commit: str) -> bool:

@@ -224,10 +224,12 @@ def parse_document(
     )
 
 
-def body_of(text: str, path: str) -> str:
-    """What stands behind the front matter of a file's text."""
+def body_of(text: str, path: str) -> tuple[str, Sequence[Problem]]:
+    """What stands behind the front matter of a file's text, and what is wrong with both."""
     text = text.lstrip(_BOM)
-    return text[split_front_matter(text, path).body_start :].lstrip(_BOM)
+    split = split_front_matter(text, path)
+    body = text[split.body_start :].lstrip(_BOM)
+    return body, (*split.problems, *_length_problems(path, body))
 
 
 def searched_length(body: str) -> int:

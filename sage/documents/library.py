@@ -344,10 +344,13 @@ def parsed(source: SourceFile, data: bytes, stamp: Stamp, digest: bytes) -> Load
     return Loaded(stamp, digest, document)
 
 
-def body_in(source: SourceFile, data: bytes) -> str | None:
-    """The body of the document in the bytes of a page; None when there is none."""
+def body_in(source: SourceFile, data: bytes) -> tuple[str | None, Sequence[Problem]]:
+    """The body of the document in the bytes of a page, None when there is none, and what is wrong.
+
+    That of `parsed` without its sections: nothing below the front matter is taken apart.
+    """
     text = _page_text(source, data)
-    return None if isinstance(text, Problem) else body_of(text, source.path)
+    return (None, (text,)) if isinstance(text, Problem) else body_of(text, source.path)
 
 
 def _page_text(source: SourceFile, data: bytes) -> str | Problem:

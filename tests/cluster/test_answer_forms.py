@@ -48,6 +48,7 @@ CALLS: dict[str, Callable[[Connection], object]] = {
     "search": lambda ask: searched(ask, [NAME], {}, soon()),
     "hits": hits,
     "bulk": bulk,
+    "alias": lambda ask: generations.served(ask, soon()),
     "red": lambda ask: generations.is_red(ask, NAME, soon()),
     "whole": lambda ask: generations.is_whole(ask, NAME, soon()),
     "metas": lambda ask: list(generations.metas(ask, [NAME], soon())),
