@@ -13,7 +13,7 @@ import time
 from typing import Any, NamedTuple, cast
 
 MOST_BYTES = 256_000_000
-"""Of an answer. The largest that we ask for, the columns of 100 pages of a megabyte, has half."""
+"""Of an answer: five times the largest that we ask for, the columns of 100 pages of a megabyte."""
 _WHOLE_BYTES = 100_000
 _PIECE_BYTES = 1_000_000
 
