@@ -55,7 +55,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 def content_stamp(data: bytes) -> Stamp:
     """A stamp that changes with the text and with nothing else."""
     digest = hashlib.blake2b(data, digest_size=7).digest()
-    return Stamp(0, len(data), int.from_bytes(digest, "big"), 0)
+    # Nothing of a time: a page without a day of its own would be sorted by its hash.
+    return Stamp(int.from_bytes(digest, "big"), len(data), 0, 0)
 
 
 def page_hash(data: bytes, layer: str, topic: str, footers: Iterable[str], model: str) -> str:
@@ -100,7 +101,7 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "layer": entry.layer,
         "source": entry.source,
         "type": entry.type,
-        "status": entry.status,
+        "status": entry.state,
         "tags": list(entry.tags),
         "languages": list(entry.languages),
         "hash": hashed,

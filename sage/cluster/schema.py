@@ -14,7 +14,7 @@ from sage.errors import ConfigError
 from sage.terms.analysis import stem_of
 from sage.values import ALL_LAYERS, OWN
 
-MAPPING = 5
+MAPPING = 6
 """To be raised whenever the mapping, or what is written into it, changes."""
 BUCKETS = 64
 """The places of words lie in so many fields, by stem: a search loads those of its own words."""

@@ -115,8 +115,8 @@ class FilterValues:
     sources: Collection[str] = ()
     is_flag: Callable[[str], bool] = lambda _: False
 
-    def value(self, name: str, value: str) -> str | None:
-        """The value of a filter as it is known, or None."""
+    def written(self, name: str, value: str) -> set[str]:
+        """The value of a filter as it is known, however often it is written otherwise."""
         allowed: Mapping[str, Collection[str]] = {
             "layer": self.layers,
             "tag": self.tags,
@@ -128,7 +128,8 @@ class FilterValues:
         wanted = value.strip('"').strip().casefold()
         if name in ("type", "status"):
             wanted = as_known(wanted)
-        return next((known for known in allowed[name] if known.casefold() == wanted), None)
+        # A query comes folded: what it names is compared as a query would be written.
+        return {known for known in allowed[name] if folded(known).casefold() == wanted}
 
 
 def parse(text: str, analyzer: Analyzer, known: FilterValues | None = None) -> Query:
@@ -183,10 +184,10 @@ class _Parts:
 
     def _filter(self, match: re.Match[str]) -> str:
         name = match["name"].lower()
-        value = self._known.value(name, match["value"])
-        if value is None:
+        values = self._known.written(name, match["value"])
+        if not values:
             return match[0].replace(":", " ")
-        self.filters.setdefault(name, set()).add(value)
+        self.filters.setdefault(name, set()).update(values)
         return " "
 
     def _phrase(self, match: re.Match[str]) -> str:

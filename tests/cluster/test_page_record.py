@@ -7,6 +7,7 @@ from sage.cluster.page_record import (
     PageRows,
     bytes_from_column,
     columns_of,
+    content_stamp,
     from_column,
     lines_of,
     occurrences,
@@ -34,6 +35,12 @@ def test_a_column_comes_back_however_the_cluster_writes_base64(text: str) -> Non
 def test_what_is_no_column_is_refused(column: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         from_column(column)
+
+
+def test_a_stamp_tells_the_text_and_no_day() -> None:
+    one, other = content_stamp(b"one"), content_stamp(b"two")
+    assert one != other
+    assert one.day == other.day
 
 
 def _row(length: int, heading: int = 0, **fields: dict[str, list[int]]) -> Row:

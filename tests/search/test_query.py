@@ -7,7 +7,7 @@ from sage.terms.analysis import Analyzer
 
 KNOWN = FilterValues(
     layers=("core", "practices"),
-    tags=("ci", "web api"),
+    tags=("ci", "web api", "Testing", "testing", "\u00fcber"),
     languages=("python",),
     is_flag=lambda flag: flag == "-euo",
 )
@@ -63,6 +63,8 @@ def test_a_lone_exclusion_is_a_word() -> None:
         ("layer:core x", Filters(layer=frozenset({"core"}))),
         ("LAYER:Core x", Filters(layer=frozenset({"core"}))),
         ('tag:"web api" x', Filters(tag=frozenset({"web api"}))),
+        ("tag:TESTING x", Filters(tag=frozenset({"Testing", "testing"}))),
+        ("tag:\u00dcber x", Filters(tag=frozenset({"\u00fcber"}))),
         ("type:bug-fix x", Filters(type=frozenset({"bug_fix"}))),
         ("lang:python lang:python x", Filters(lang=frozenset({"python"}))),
         ("tag:ci layer:core x", Filters(layer=frozenset({"core"}), tag=frozenset({"ci"}))),
