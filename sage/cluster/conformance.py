@@ -4,13 +4,13 @@ An engine is tried as a whole knowledge base of our own pages: give a function t
 them, and call `check_engine`. What an engine gets wrong is said in the words of `Failed`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sage.deadline import Deadline
 from sage.errors import InvalidInput, NotFound, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
-from sage.values import ALL_LAYERS
+from sage.values import ALL_LAYERS, OWN
 
 Pages = Mapping[str, str]
 """The text of pages by their path below the folder of layers."""
@@ -41,6 +41,66 @@ PAGES: Pages = {
     "practices/chinese.md": "# 数据库\n\n数据库连接需要超时。\n",
 }
 """Pages that together hold what engines get wrong."""
+
+FILTERED: Pages = {
+    "core/one.md": "---\ntags: [t4, Mixed1]\ntype: Bug Fix\n---\n# One\n\nTest the index change.\n",
+    "core/two.md": "---\ntags: [mixed1]\nstatus: Draft\n---\n# Two\n\nTest a change of it.\n",
+    "core/three.md": "---\nsuperseded_by: two.md\n---\n# Three\n\nTest the old server index.\n",
+    "guidelines/four.md": "---\nlanguage: Go\ntype: bug_fix\n---\n# Four\n\nTest getUserName.\n",
+    "guidelines/five.md": "---\ntags: [\u00dcber]\n---\n# Five\n\nA test without user or name.\n",
+}
+"""Pages that differ in what filters look at."""
+
+FILTERS: Sequence[Mapping[str, Any]] = (
+    {"tags": ["Mixed1"]},
+    {"tags": ["mixed1", "T4"]},
+    {"tags": ["\u00fcber"]},
+    {"tags": ["absent"]},
+    {"types": ["BUG-FIX"]},
+    {"status": "Draft"},
+    {"status": "superseded"},
+    {"source": OWN},
+)
+RESTRICTED = (
+    "tag:MIXED1 test",
+    "tag:mixed1",
+    "tag:\u00dcber test",
+    "type:Bug-Fix test",
+    "status:Superseded test",
+    "status:draft",
+    f"source:{OWN.upper()} test",
+    "lang:go test",
+    '"index change"',
+    '"change of it" test',
+    '"test index" test',
+    '"the" test',
+    '"without" name',
+    '"the of" getUserName',
+    "test -server",
+    "test -getUserName",
+    "layer:core -server",
+)
+"""Queries with conditions."""
+
+_DATED = "---\nlast_updated: 2024-01-0{}\ntype: plan\n---\n"
+MANY: Pages = {
+    f"practices/page{number:03}.md": (_DATED.format(number % 3 + 1) if number % 2 else "")
+    + f"# Page {number}\n\n{'samovar ' * (number % 7 + 1)}{'teapot ' * (number % 5)}{number}\n"
+    for number in range(260)
+}
+"""More pages than an engine that chooses some of them by itself may stop at."""
+
+LISTS: Sequence[Mapping[str, Any]] = (
+    {"query": "", "offset": 245},
+    {"query": "", "sort": "date", "types": ["plan"]},
+    {"query": "samovar", "offset": 195, "limit": 5},
+    {"query": "samovar teapot", "offset": 245},
+    {"query": "samovar", "sort": "path", "offset": 198},
+    {"query": "teapot", "sort": "date", "types": ["plan"], "offset": 90},
+    {"query": '"teapot 17"', "sort": "date"},
+    {"query": "samovar -teapot", "offset": 40},
+)
+"""Parts of lists."""
 
 QUERIES = (
     "rollback",
@@ -79,6 +139,8 @@ def check_engine(open_base: Open, reference: Open) -> None:
 def checks() -> Iterator[Callable[[Open, Open], None]]:
     """The single checks, to be run and named one by one."""
     yield answers_are_those_of_the_reference
+    yield conditions_mean_the_same
+    yield every_part_of_a_list_is_there
     yield only_some_layers_are_searched
     yield what_may_not_be_seen_leaves_no_trace
     yield words_are_counted
@@ -99,6 +161,24 @@ def answers_are_those_of_the_reference(open_base: Open, reference: Open) -> None
     for task in ("retry a request", "deploy with a flag", ""):
         want = theirs.context("coding", task=task)["context"]
         _same(want, ours.context("coding", task=task)["context"], f"context for {task!r}")
+
+
+def conditions_mean_the_same(open_base: Open, reference: Open) -> None:
+    """Filters, phrases and excluded words leave the same pages, however they are written."""
+    ours, theirs = open_base(FILTERED, None), reference(FILTERED, None)
+    for options in FILTERS:
+        for query in ("", "test", "nowhere"):
+            want, found = _shown(theirs, query, **options), _shown(ours, query, **options)
+            _same(want, found, f"search {query!r} with {options}")
+    for query in RESTRICTED:
+        _same(_shown(theirs, query), _shown(ours, query), f"search {query!r}")
+
+
+def every_part_of_a_list_is_there(open_base: Open, reference: Open) -> None:
+    """A list can be read to its end, in every order."""
+    ours, theirs = open_base(MANY, None), reference(MANY, None)
+    for options in LISTS:
+        _same(_shown(theirs, **options), _shown(ours, **options), f"search with {options}")
 
 
 def only_some_layers_are_searched(open_base: Open, reference: Open) -> None:
@@ -202,9 +282,9 @@ def it_says_whether_it_is_ready(open_base: Open, reference: Open) -> None:
     ours.close()
 
 
-def _shown(base: KnowledgeBase, query: str) -> dict[str, Any]:
+def _shown(base: KnowledgeBase, query: str, **options: Any) -> dict[str, Any]:
     """An answer without what differs from run to run."""
-    answer: dict[str, Any] = dict(base.search(query))
+    answer: dict[str, Any] = dict(base.search(query, **options))
     answer.pop("query_time_ms")
     answer["results"] = [
         {**result, "score": round(result["score"], 2)} for result in answer["results"]

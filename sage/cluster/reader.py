@@ -1,6 +1,6 @@
 """One search in the cluster: its candidates, with where they hold the words of the query."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -15,15 +15,20 @@ from sage.search.index_reader import Wanted
 from sage.search.query import Forms
 from sage.terms.analysis import stem_of
 from sage.terms.postings import Postings
+from sage.values import DEFAULT_RESULTS
 
 CANDIDATES = 80
 """Pages that the cluster hands over for the best answers: as many as the ranking looks at closely.
 Its order is only nearly ours; of 120 the ten best were the same a little more often, not better.
 """
 MANY_CANDIDATES = 200
-"""Where more is asked for: a part of a list, another order, words that stand together."""
-_TOGETHER = 50
-"""Pages that are looked at for words that stand together."""
+"""Where more than the best answers is asked for, but no part of a list."""
+_FIRST_PART = 100
+"""Pages that are looked at first for words that stand together: mostly enough for a name."""
+_COLUMNS = 8_000
+"""Columns that are read at once: some 10 MB."""
+_PATHS = 10_000
+"""Paths that are read at once, which is the most that a cluster gives."""
 
 
 class ClusterReader:
@@ -54,9 +59,9 @@ class ClusterReader:
     def gather(self, wanted: Wanted) -> int | None:
         """Ask the cluster for candidates; None when their number says nothing."""
         self._pages, self._columns, self._found, self._beyond = 0, {}, {}, None
-        if not wanted.concepts and not wanted.phrases:
+        if not wanted.concepts:
             return None
-        buckets = sorted({bucket_of(form) for form in wanted.forms})
+        buckets = _buckets(wanted)
         mixed = {
             str(number): sorted({stem_of(form) for form, _ in concept.forms})
             for number, concept in enumerate(wanted.concepts)
@@ -66,7 +71,7 @@ class ClusterReader:
             self._connection,
             self._scope.indexes,
             {
-                "size": _most(wanted),
+                "size": _most(wanted, len(buckets)),
                 "query": candidates_query(wanted, self._scope),
                 "stored_fields": "_none_",
                 "docvalue_fields": ["path", *buckets],
@@ -82,7 +87,47 @@ class ClusterReader:
         total = int(answer["hits"]["total"]["value"])
         if total > self._pages:
             self._beyond = wanted
-        return None if wanted.phrases or wanted.compared else total
+        return total
+
+    def parts(self, wanted: Wanted) -> Iterator[None]:
+        """Have every page that is wanted at hand, some after the others."""
+        buckets = _buckets(wanted)
+        most = max(_FIRST_PART, _COLUMNS // len(buckets))
+        for hits in self._all_hits(wanted, buckets, _FIRST_PART, most):
+            self._found = {}
+            self._keep(hits, buckets)
+            yield
+
+    def every(self, wanted: Wanted) -> set[int] | None:
+        """Every page that is wanted."""
+        slots = self._scope.slots
+        paths = (
+            hit["fields"]["path"][0]
+            for hits in self._all_hits(wanted, (), _PATHS, _PATHS)
+            for hit in hits
+        )
+        return {slots[path] for path in paths if path in slots}
+
+    def _all_hits(
+        self, wanted: Wanted, columns: Sequence[str], first: int, most: int
+    ) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """All pages that are wanted with some columns of each, some after the others."""
+        body: dict[str, Any] = {
+            "size": first,
+            "query": candidates_query(wanted, self._scope),
+            "sort": [{"path": "asc"}],
+            "stored_fields": "_none_",
+            "docvalue_fields": ["path", *columns],
+            "track_total_hits": False,
+        }
+        while True:
+            answer = searched(self._connection, self._scope.indexes, body, self._deadline)
+            hits: Sequence[Mapping[str, Any]] = answer["hits"]["hits"]
+            if hits:
+                yield hits
+            if len(hits) < body["size"]:
+                return
+            body |= {"size": most, "search_after": hits[-1]["sort"]}
 
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
         """Where a form occurs in the candidates."""
@@ -178,7 +223,14 @@ class ClusterReader:
         return {field: [(0, postings)] for field, postings in found.items()}
 
 
-def _most(wanted: Wanted) -> int:
-    if not wanted.concepts:
-        return _TOGETHER
-    return MANY_CANDIDATES if wanted.deep or wanted.phrases else CANDIDATES
+def _buckets(wanted: Wanted) -> list[str]:
+    """The columns that hold where the words occur."""
+    return sorted({bucket_of(form) for form in wanted.forms})
+
+
+def _most(wanted: Wanted, buckets: int) -> int:
+    """How many pages are handed over with so many columns of each."""
+    if wanted.depth <= DEFAULT_RESULTS:
+        return CANDIDATES
+    # Twice as many as are ranked, as over files, where that is no flood.
+    return max(MANY_CANDIDATES, wanted.depth, min(2 * wanted.depth, _COLUMNS // buckets))

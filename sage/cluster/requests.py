@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sage.cluster.connection import Connection, NotThere, taken_apart
-from sage.cluster.schema import FIELDS, TEXT, TITLE
+from sage.cluster.schema import FIELDS, TEXT, TITLE, page_id
 from sage.deadline import Deadline
 from sage.errors import Unavailable
+from sage.search.catalog import Catalog
 from sage.search.index_reader import Wanted
 from sage.terms.analysis import stem_of
 
@@ -18,8 +19,6 @@ pages beyond its best hundred, now one."""
 _FILTERS = {"tag": "tags", "lang": "languages"}
 """The fields of filters that are called otherwise."""
 _PAGE_SIZE = 2_000
-_TOGETHER = 1_000.0
-"""Above any score: pages with all words of a phrase come first."""
 
 RED = (
     "the cluster is red, a part of the index is gone; bring the node that holds it back, "
@@ -79,6 +78,10 @@ class Visible(Protocol):
     layers: tuple[str, ...]
 
     @property
+    def catalog(self) -> Catalog:
+        """Its documents."""
+
+    @property
     def names(self) -> Sequence[str]:
         """The sources."""
 
@@ -95,7 +98,8 @@ def inside(seen: Visible, *conditions: Mapping[str, Any]) -> list[Mapping[str, A
 
 def candidates_query(wanted: Wanted, seen: Visible) -> dict[str, Any]:
     """Finds what may answer a query, best first."""
-    conditions: list[Mapping[str, Any]] = []
+    catalog = seen.catalog
+    conditions: list[Mapping[str, Any]] = [_any(stem) for stem in _stems(wanted.together)]
     if wanted.layers is not None:
         conditions.append({"terms": {"layer": sorted(wanted.layers)}})
     for filters in wanted.filters:
@@ -110,19 +114,15 @@ def candidates_query(wanted: Wanted, seen: Visible) -> dict[str, Any]:
             stems[stem] = max(stems.get(stem, 0.0), value / 100)
         for stem, share in stems.items():
             should += _term(stem, share * concept.weight)
-    must: list[dict[str, Any]] = []
-    together = [_together(phrase) for phrase in wanted.phrases if phrase]
-    if together and not should:
-        must.append({"bool": {"should": together, "minimum_should_match": 1}})
-    elif should:
-        must.append({"bool": {"should": should, "minimum_should_match": 1}})
-        together = [{"constant_score": {"filter": one, "boost": _TOGETHER}} for one in together]
-    excluded = [_any(stem_of(forms[0])) for forms in wanted.excluded if forms]
+    excluded = [_any(stem_of(forms[0])) for forms in wanted.excluded]
+    if wanted.without:
+        excluded.append(_ids(wanted.without, catalog))
+    if wanted.among is not None:
+        conditions.append(_ids(wanted.among, catalog))
     return {
         "bool": {
             "filter": inside(seen, *conditions),
-            "must": must,
-            "should": together if should else [],
+            "must": [{"bool": {"should": should, "minimum_should_match": 1}}] if should else [],
             "must_not": excluded,
         }
     }
@@ -156,9 +156,13 @@ def _any(stem: str) -> dict[str, Any]:
     }
 
 
-def _together(forms: Iterable[str]) -> dict[str, Any]:
-    stems = dict.fromkeys(map(stem_of, forms))
-    return {"bool": {"filter": [_any(stem) for stem in stems]}}
+def _stems(forms: Iterable[str]) -> Iterable[str]:
+    return dict.fromkeys(map(stem_of, forms))
+
+
+def _ids(slots: Iterable[int], catalog: Catalog) -> dict[str, Any]:
+    paths = catalog.column("path")
+    return {"ids": {"values": [page_id(paths[slot]) for slot in slots]}}
 
 
 def all_hits(

@@ -1,6 +1,6 @@
 """What one search asks of an index, and what reads it: the embedded one or a cluster's."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,25 +14,26 @@ class Wanted:
 
     concepts: Sequence[Concept] = ()
     """Candidates hold a form of at least one of them."""
-    phrases: tuple[tuple[str, ...], ...] = ()
-    """Forms that stand one after the other; pages with all forms of one come first."""
+    together: tuple[str, ...] = ()
+    """Forms of words that each of them holds."""
     excluded: tuple[tuple[str, ...], ...] = ()
     """Forms of words that no candidate holds."""
-    compared: tuple[str, ...] = ()
-    """Forms whose places are looked at besides."""
+    among: Collection[int] | None = None
+    """The documents that they are of; None means all."""
+    without: Collection[int] = ()
+    """Documents that none of them is."""
     filters: tuple[Filters, ...] = ()
     """What they must be besides: what the query says, and what the call does."""
     layers: Collection[str] | None = None
     """The layers that were asked for; None means every one that may be seen."""
-    deep: bool = False
-    """Whether more than the best answers will be looked at."""
+    depth: int = 0
+    """How many documents will be ranked, where that is more than the best answers."""
 
     @property
     def forms(self) -> frozenset[str]:
         """Every form whose occurrences are asked for afterwards."""
         of_concepts = (form for concept in self.concepts for form, _ in concept.forms)
-        others = (form for forms in (*self.phrases, *self.excluded) for form in forms)
-        return frozenset((*of_concepts, *others, *self.compared))
+        return frozenset((*of_concepts, *self.together))
 
 
 class IndexReader(Protocol):
@@ -52,6 +53,15 @@ class IndexReader(Protocol):
 
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
         """Where a form occurs in the candidates: first row, and what is counted from there."""
+
+    def parts(self, wanted: Wanted) -> Iterator[object]:
+        """Have every document that is wanted at hand, some after the others.
+
+        Each part takes the place of the one before, and of the candidates.
+        """
+
+    def every(self, wanted: Wanted) -> set[int] | None:
+        """Every document that is wanted; None when all of them are at hand."""
 
     def holders(self, slots: Collection[int]) -> Collection[int]:
         """Which of some documents that are not at hand hold any of the concepts gathered last."""

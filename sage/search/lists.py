@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from sage.deadline import Deadline
 from sage.search.document_filter import Allows
-from sage.search.query import Concept
+from sage.search.index_reader import IndexReader, Wanted
 from sage.search.ranking import Ranker
 from sage.search.scoring import shown_score
 from sage.search.sections import (
@@ -23,9 +23,14 @@ class DocumentLists:
     """Lists the documents of one generation of the index. Safe to share between threads."""
 
     def __init__(
-        self, ranker: Ranker, documents: IndexedDocuments, sections: FoundSections
+        self,
+        ranker: Ranker,
+        reader: IndexReader,
+        documents: IndexedDocuments,
+        sections: FoundSections,
     ) -> None:
         self._ranker = ranker
+        self._reader = reader
         self._entries = ranker.catalog.slots
         self._documents = documents
         self._sections = sections
@@ -58,7 +63,7 @@ class DocumentLists:
     def all_matching(
         self,
         found: Found,
-        concepts: Sequence[Concept],
+        wanted: Wanted,
         allowed: Allows | None,
         possible: float,
         options: SearchOptions,
@@ -68,15 +73,24 @@ class DocumentLists:
 
         Args:
             found: what is known of all of them.
+            wanted: what was asked of the index.
             possible: the summed rarity of all that was asked for.
         """
-        slots = list(self._ranker.matching(concepts, allowed))
+        concepts = wanted.concepts
+        every = self._reader.every(wanted)
+        if every is None:
+            slots = list(self._ranker.matching(concepts, allowed))
+        else:
+            slots = [slot for slot in every if allowed is None or allowed(slot)]
         self._sort(slots, options.sort)
-        wanted = {slot: place for place, slot in enumerate(slots[options.offset : options.end])}
+        places = {slot: place for place, slot in enumerate(slots[options.offset : options.end])}
+        if every is not None:
+            self._reader.gather(Wanted(concepts, among=places.keys()))
+            self._ranker.forget()
         ranking = self._ranker.rank(
-            concepts, wanted.__contains__, len(wanted), deadline, self._documents
+            concepts, places.__contains__, len(places), deadline, self._documents
         )
-        best = sorted(ranking.best, key=lambda one: wanted[one.slot])
+        best = sorted(ranking.best, key=lambda one: places[one.slot])
         highlights = highlights_of(self._ranker.matches, concepts)
         self._documents.fetch(one.slot for one in best)
         sections = [

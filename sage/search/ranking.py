@@ -150,6 +150,10 @@ class Ranker:
             self._known[concept.forms] = known
         return known
 
+    def forget(self) -> None:
+        """Drop what is remembered: the occurrences are those of other documents now."""
+        self._known, self._bytes = {}, 0
+
     def rarity_of(self, concept: Concept) -> float:
         """How rare a concept is among the documents."""
         if self._all is None:

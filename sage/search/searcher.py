@@ -45,11 +45,11 @@ from sage.search.sections import (
     SearchOptions,
     highlights_of,
 )
-from sage.terms.analysis import Analyzer, terms_of
+from sage.terms.analysis import Analyzer
 from sage.terms.index_file import UntrustedIndex
 from sage.terms.languages import language_of, marks_of
 from sage.terms.spelling import RealWords
-from sage.values import DEFAULT_RESULTS, RELEVANCE
+from sage.values import RELEVANCE
 
 NOT_BUILT = "the index is still being built"
 NO_DOCUMENTS = "no document is indexed"
@@ -100,8 +100,12 @@ class InterpretedQuery:
     """What was searched in place of what was written."""
     missing: tuple[str, ...]
     """Words that no document holds."""
+    wanted: Wanted
+    """What was asked of the index."""
     total: int | None = None
     """How many documents hold any of it, where the engine counted them."""
+    complete: bool = True
+    """Whether all documents were looked at that may be results."""
 
 
 class Searcher:
@@ -130,10 +134,10 @@ class Searcher:
         # Nothing here leads back to the searcher: a generation that is over is freed at once.
         together = partial(stand_together, ranker, reader)
         self.interpreter = Interpreter(vocabulary, ranker.frequency, synonyms, english, together)
-        self._filter = DocumentFilter(ranker, self.interpreter)
+        self._filter = DocumentFilter(ranker, reader, self.interpreter)
         self.documents = IndexedDocuments(ranker.catalog, reader)
         self._found = FoundSections(ranker.catalog, self.documents)
-        self._lists = DocumentLists(ranker, self.documents, self._found)
+        self._lists = DocumentLists(ranker, reader, self.documents, self._found)
 
     def search(
         self,
@@ -147,13 +151,15 @@ class Searcher:
         A text without words lists what the filters leave. With `current`, only documents that
         still are as they were indexed.
         """
-        deep = options.is_part or options.limit > DEFAULT_RESULTS
-        asked = self.interpret(text, options.layers, deadline, options.filters, deep=deep)
+        asked = self.interpret(
+            text, options.layers, deadline, options.filters, depth=_depth(options)
+        )
         if current is not None:
             asked = replace(asked, allowed=self._unchanged(asked.allowed, current))
         is_list = not text.strip() or any(asked.query.filters) or any(options.filters)
         if is_list and not asked.concepts and not asked.missing:
-            return self._lists.all_allowed(asked.allowed, asked.notes, options)
+            listed = self._lists.all_allowed(asked.allowed, asked.notes, options)
+            return replace(listed, complete=asked.complete)
         fused = self.fused(text, asked, min(options.end, _MOST_RANKED) + SPARE, deadline)
         ranking = fused.ranking
         alone = {slot for slot, part in fused.parts.items() if part.is_alone}
@@ -169,7 +175,7 @@ class Searcher:
         )
         if options.sort != RELEVANCE:
             return self._lists.all_matching(
-                found, asked.concepts, asked.allowed, asked.possible, options, deadline
+                found, asked.wanted, asked.allowed, asked.possible, options, deadline
             )
         highlights = highlights_of(self.ranker.matches, asked.concepts)
         sections = self._found.best(
@@ -213,12 +219,12 @@ class Searcher:
         deadline: Deadline,
         filters: Filters = NO_FILTERS,
         *,
-        deep: bool = False,
+        depth: int = 0,
     ) -> InterpretedQuery:
         """What a query asks for, and which documents it allows.
 
         Args:
-            deep: whether more than the best answers will be looked at.
+            depth: how many documents will be ranked, where that is more than the best answers.
         """
         if layers is not None and self._all_layers.issubset(layers):
             layers = None
@@ -229,46 +235,34 @@ class Searcher:
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self.interpreter.understand(words, parsed.joined)
         notes += understood.changes
-        wanted = self._wanted(parsed, understood.concepts, layers, filters, deep)
+        filters = filters._replace(tag=self._filter.known_tags(filters.tag, notes))
+        held = self._filter.restriction(parsed, words, understood.concepts, notes, deadline)
+        wanted = self._filter.wanted(parsed, understood.concepts, layers, filters, held, depth)
         total = self._reader.gather(wanted)
         allowed: Allows | None = None
         if layers is not None or any(filters) or parsed.restricts:
-            allowed = self._filter.allowed(parsed, layers, filters, notes, deadline)
+            allowed = self._filter.allowed(parsed, layers, filters, held)
         possible = sum(
             self.ranker.rarity_of(concept) * concept.weight
             for concept in understood.concepts
             if concept.weight > JOINED
         ) + len(understood.missing) * rarity(0, self.ranker.stats.documents)
         return InterpretedQuery(
-            parsed, understood.concepts, possible, allowed, tuple(notes), understood.missing, total
-        )
-
-    def _wanted(
-        self,
-        parsed: Query,
-        concepts: Sequence[Concept],
-        layers: Collection[str] | None,
-        filters: Filters,
-        deep: bool,
-    ) -> Wanted:
-        """What a parsed query asks of the index."""
-        plain = [word for word in parsed.excluded if not (word.cjk or word.parts)]
-        return Wanted(
-            concepts,
-            tuple(
-                tuple(term.form for word in phrase for term in terms_of(word))
-                for phrase in parsed.phrases
-            ),
-            tuple(tuple(form for form, _ in self.interpreter.forms(word.form)) for word in plain),
-            tuple(term.form for word in parsed.excluded for term in terms_of(word)),
-            (parsed.filters, filters),
-            layers,
-            deep,
+            parsed,
+            understood.concepts,
+            possible,
+            allowed,
+            tuple(notes),
+            understood.missing,
+            wanted,
+            total,
+            held.complete,
         )
 
     def _rank(self, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Ranking:
         ranking = self.ranker.rank(asked.concepts, asked.allowed, limit, deadline, self.documents)
-        return ranking if asked.total is None else ranking._replace(total=asked.total)
+        total = ranking.total if asked.total is None else asked.total
+        return ranking._replace(total=total, complete=ranking.complete and asked.complete)
 
     def fused(self, text: str, asked: InterpretedQuery, limit: int, deadline: Deadline) -> Fused:
         """The best documents by words and, where it is known, by meaning."""
@@ -374,6 +368,11 @@ class Searcher:
             found = sum(self.ranker.frequency(mark) > 0 for mark in marks_of(language))
             self._written_in[language] = found >= _LEAST_MARKS
         return "" if self._written_in.get(language, True) else language
+
+
+def _depth(options: SearchOptions) -> int:
+    """How many documents will be ranked. All parts of a list are cut from the same ones."""
+    return _MOST_RANKED + SPARE if options.offset else options.limit
 
 
 @dataclass(slots=True)

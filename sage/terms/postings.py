@@ -283,6 +283,13 @@ class PostingReader:
     def gather(self, wanted: object) -> None:
         """Everything is at hand: nothing has to be fetched for a query."""
 
+    def parts(self, wanted: object) -> Iterator[object]:
+        """Everything is one part."""
+        yield wanted
+
+    def every(self, wanted: object) -> None:
+        """Everything is at hand."""
+
     def holders(self, slots: object) -> tuple[int, ...]:
         """None: all documents are at hand."""
         del slots
@@ -299,10 +306,7 @@ class PostingReader:
     @property
     def lengths(self) -> "array[int]":
         """The words of every row."""
-        lengths = array("I")
-        for leaf in self.leaves:
-            lengths.frombytes(leaf.data.lengths.cast("B"))
-        return lengths
+        return array("I", b"".join(leaf.data.lengths.cast("B") for leaf in self.leaves))
 
     def forms(self, stem: str) -> dict[str, int]:
         """The written forms of a stem, each with a bit for every field in which it may occur."""

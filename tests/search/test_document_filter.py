@@ -1,7 +1,10 @@
+from itertools import chain, repeat
+
 import pytest
 
 from sage.deadline import Deadline
 from sage.search.searcher import InterpretedQuery, Searcher
+from sage.search.sections import SearchOptions
 from tests.conftest import Base
 from tests.indexed_base import IndexedBase
 
@@ -99,3 +102,32 @@ def test_phrases_of_different_documents_are_shown_with_a_note(base: Base) -> Non
         ".knowledge/core/c.md",
     }
     assert "no document holds all the phrases" in found.note
+
+
+@pytest.mark.parametrize(
+    ("query", "paths", "note"),
+    [
+        ('"the" zebra', [".knowledge/core/a.md"], 'no document with the other words holds "the"'),
+        ('"of the" zebra', [".knowledge/core/a.md"], "it was left out"),
+        ('"at" zebra', [".knowledge/core/a.md"], ""),
+        ('"the"', [".knowledge/core/b.md"], ""),
+    ],
+)
+def test_a_quoted_stop_word_leaves_what_the_other_words_find(
+    base: Base, query: str, paths: list[str], note: str
+) -> None:
+    base.write({"core/a.md": "# Zebra\n\nLook at it.\n", "core/b.md": "# Lion\n\nOf the sun.\n"})
+    found = IndexedBase(base).search(query)
+    assert [result.path for result in found.sections] == paths
+    assert note in found.note
+
+
+@pytest.mark.parametrize("query", ['"idempotency key"', "idempotency -getUserName"])
+def test_an_answer_says_when_there_was_no_time_to_look_for_a_phrase(base: Base, query: str) -> None:
+    base.write(PHRASE_PAGES)
+    moments = chain([0.0, 0.0, 0.0], repeat(0.6))
+    snapshot = IndexedBase(base).update()
+    deadline = Deadline(1000, lambda: next(moments))
+    found = snapshot.search(query, SearchOptions(10), deadline)
+    assert not found.complete
+    assert "no time to look at every page" in found.note
