@@ -11,6 +11,7 @@ from sage.deadline import Deadline
 from sage.documents.document import Document, Slice, reading_order, slug, under_heading, whole
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Library
+from sage.documents.problems import Problem
 from sage.documents.source_roots import Listing, are_complete, files_of
 from sage.documents.titles import Titled, files_with_heading, headings_of
 from sage.documents.topics import (
@@ -100,6 +101,8 @@ class Loading:
     """Those that the system would not let us read, this time."""
     beyond: list[SourceFile] = field(default_factory=list)
     """Those for which there is no room, nor for their names among what is left out."""
+    left_out: list[Problem] = field(default_factory=list)
+    """Why others are not served."""
 
 
 def read_topic(
@@ -174,6 +177,7 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
     documents: list[Document] = []
     unread: list[SourceFile] = []
     failed: list[SourceFile] = []
+    left_out: list[Problem] = []
     for position, source in enumerate(files):
         if deadline.expired:
             unread = list(files[position:])
@@ -187,9 +191,11 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
             documents.append(loaded.document)
         elif loaded.passing:
             failed.append(source)
+        elif loaded.problem is not None:
+            left_out.append(loaded.problem)
     rank = {layer: position for position, layer in enumerate(library.layers)}
     documents.sort(key=lambda document: (rank[document.layer], document.reading_order))
-    return Loading(documents, unread, failed)
+    return Loading(documents, unread, failed, left_out)
 
 
 def load_in_time(
@@ -215,6 +221,7 @@ def find_slices(
         NotFound: none; the message names the nearest topics or headings.
     """
     ways = ways_to_read(topic)
+    left_out: list[Problem] = []
     for asked in ways:
         found = files_asked(files, asked)
         if asked.heading or asked.line:
@@ -226,6 +233,7 @@ def find_slices(
             return loading, slices
         if loading.documents:
             raise NotFound(_unknown_heading(loading.documents, asked))
+        left_out += loading.left_out
     anchored = _anchored(library, files, anchor_asked(topic), deadline)
     if anchored[1]:
         return anchored
@@ -241,6 +249,8 @@ def find_slices(
             raise NotFound(_unknown_heading(documents, asked))
     if titled.failed:  # one of them may have that title
         return Loading([], [], titled.failed), []
+    if left_out:
+        raise NotFound(f"nothing is served as {topic!r}: {left_out[0]}")
     raise NotFound(_unknown_topic(library, files, topic, titled.unread, deadline))
 
 

@@ -136,6 +136,23 @@ def test_unknown_topic_names_titles_too(base: Base) -> None:
         base.open(SITE).get("all", "debuging")
 
 
+@pytest.mark.parametrize("topic", ["core/odd", "odd", "core/odd.md", "core/odd#part"])
+def test_page_that_is_left_out_is_named_with_the_reason(base: Base, topic: str) -> None:
+    knowledge = base.open({"core/a.md": "# A\n"})
+    base.path("core/odd.md").write_bytes(b"# Odd\0\n")
+    base.clock.tick(60)
+    with pytest.raises(NotFound, match=r"core/odd\.md: left out: it holds NUL bytes") as caught:
+        knowledge.get("all", topic)
+    assert "nearest" not in str(caught.value)
+
+
+def test_title_of_a_page_that_is_served_goes_before_a_page_that_is_left_out(base: Base) -> None:
+    knowledge = base.open({"core/a.md": "# Odd\n\nText.\n"})
+    base.path("core/odd.md").write_bytes(b"\xff\n")
+    base.clock.tick(60)
+    assert "Text." in knowledge.get("all", "odd")["content"]
+
+
 def test_unknown_name_is_not_found_although_not_every_title_was_read(
     base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
