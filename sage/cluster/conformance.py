@@ -83,8 +83,9 @@ RESTRICTED = (
 """Queries with conditions."""
 
 _DATED = "---\nlast_updated: 2024-01-0{}\ntype: plan\n---\n"
+_UNDATED = "---\ntags: [undated]\n---\n"
 MANY: Pages = {
-    f"practices/page{number:03}.md": (_DATED.format(number % 3 + 1) if number % 2 else "")
+    f"practices/page{number:03}.md": (_DATED.format(number % 3 + 1) if number % 2 else _UNDATED)
     + f"# Page {number}\n\n{'samovar ' * (number % 7 + 1)}{'teapot ' * (number % 5)}{number}\n"
     for number in range(260)
 }
@@ -93,6 +94,7 @@ MANY: Pages = {
 LISTS: Sequence[Mapping[str, Any]] = (
     {"query": "", "offset": 245},
     {"query": "", "sort": "date", "types": ["plan"]},
+    {"query": "", "sort": "date", "tags": ["undated"], "offset": 20},
     {"query": "samovar", "offset": 195, "limit": 5},
     {"query": "samovar teapot", "offset": 245},
     {"query": "samovar", "sort": "path", "offset": 198},
