@@ -93,7 +93,7 @@ class ClusterReader:
         """Have every page that is wanted at hand, some after the others."""
         buckets = _buckets(wanted)
         most = max(_FIRST_PART, _COLUMNS // len(buckets))
-        for hits in self._all_hits(wanted, buckets, _FIRST_PART, most):
+        for hits in self._all_hits(wanted, ["path", *buckets], _FIRST_PART, most):
             self._found = {}
             self._keep(hits, buckets)
             yield
@@ -101,23 +101,20 @@ class ClusterReader:
     def every(self, wanted: Wanted) -> set[int] | None:
         """Every page that is wanted."""
         slots = self._scope.slots
-        paths = (
-            hit["fields"]["path"][0]
-            for hits in self._all_hits(wanted, (), _PATHS, _PATHS)
-            for hit in hits
-        )
+        found = self._all_hits(wanted, (), _PATHS, _PATHS)
+        paths = (hit["sort"][0] for hits in found for hit in hits)
         return {slots[path] for path in paths if path in slots}
 
     def _all_hits(
         self, wanted: Wanted, columns: Sequence[str], first: int, most: int
     ) -> Iterator[Sequence[Mapping[str, Any]]]:
-        """All pages that are wanted with some columns of each, some after the others."""
+        """All pages that are wanted by path, with some columns of each, some after the others."""
         body: dict[str, Any] = {
             "size": first,
             "query": candidates_query(wanted, self._scope),
             "sort": [{"path": "asc"}],
             "stored_fields": "_none_",
-            "docvalue_fields": ["path", *columns],
+            "docvalue_fields": columns,
             "track_total_hits": False,
         }
         while True:

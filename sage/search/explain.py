@@ -16,7 +16,7 @@ from sage.search.scoring import (
     shown_score,
     standing_of,
 )
-from sage.search.searcher import SPARE, InterpretedQuery, Searcher
+from sage.search.searcher import MOST_RANKED, SPARE, InterpretedQuery, Searcher
 from sage.search.sections import SearchOptions
 from sage.terms.postings import SECTION_FIELDS
 
@@ -86,7 +86,8 @@ def _share(ranker: Ranker, ranked: Ranked, concept: Concept) -> WordShare:
     if section:
         fields["section"] = ranker.stats.best_section * section
     forms = tuple(form for form, _ in concept.forms)
-    return WordShare(concept.name, forms, len(matches.slots), matches.rarity, fields)
+    documents = ranker.documents_with(concept)
+    return WordShare(concept.name, forms, documents, matches.rarity, fields)
 
 
 def _fields(ranker: Ranker, slot: int, concept: Concept) -> list[tuple[str, float]]:
@@ -133,7 +134,7 @@ def explain_results(
     searcher: Searcher, text: str, options: SearchOptions, deadline: Deadline
 ) -> list[Explanation]:
     """Why the results of a query rank as they do, in the same order."""
-    asked = searcher.interpret(text, options.layers, deadline, options.filters)
+    asked = searcher.interpret(text, options.layers, deadline, options.filters, depth=options.limit)
     fused = searcher.fused(text, asked, options.limit + SPARE, deadline)
     best = fused.ranking.best[: options.limit]
     return [_explained(searcher, asked, fused, *one) for one in enumerate(best, 1)]
@@ -147,7 +148,7 @@ def explain_page(
     slot = searcher.catalog.places.get(path)
     if slot is None:
         return None
-    asked = searcher.interpret(text, options.layers, deadline, options.filters)
+    asked = searcher.interpret(text, options.layers, deadline, options.filters, depth=MOST_RANKED)
     fused = searcher.fused(text, asked, len(slots), deadline)
     found = enumerate(fused.ranking.best, 1)
     nowhere = (0, Ranked(slot, 0.0, -1, 0.0, 0.0))

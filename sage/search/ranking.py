@@ -156,9 +156,13 @@ class Ranker:
 
     def rarity_of(self, concept: Concept) -> float:
         """How rare a concept is among the documents."""
+        return rarity(self.documents_with(concept), self.stats.documents)
+
+    def documents_with(self, concept: Concept) -> int:
+        """In how many documents a concept occurs."""
         if self._all is None:
-            return self.matches(concept).rarity
-        return rarity(self._all.holding(concept.forms)[0], self.stats.documents)
+            return len(self.matches(concept).slots)
+        return self._all.holding(concept.forms)[0]
 
     def frequency(self, form: str) -> int:
         """In how many documents a form occurs."""

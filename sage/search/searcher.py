@@ -54,8 +54,8 @@ from sage.values import RELEVANCE
 NOT_BUILT = "the index is still being built"
 NO_DOCUMENTS = "no document is indexed"
 NO_WORDS = "the query holds no word to search for"
-_MOST_RANKED = 1_000
-BEYOND = f"only the best {_MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
+MOST_RANKED = 1_000
+BEYOND = f"only the best {MOST_RANKED:,} are ranked: narrow the query, or sort by date or path"
 _SHOWN_MISSING = 8
 _SECTIONS_OF_ONE = 3
 """Sections of one document that a ranking of sections has room for."""
@@ -160,7 +160,7 @@ class Searcher:
         if is_list and not asked.concepts and not asked.missing:
             listed = self._lists.all_allowed(asked.allowed, asked.notes, options)
             return replace(listed, complete=asked.complete)
-        fused = self.fused(text, asked, min(options.end, _MOST_RANKED) + SPARE, deadline)
+        fused = self.fused(text, asked, min(options.end, MOST_RANKED) + SPARE, deadline)
         ranking = fused.ranking
         alone = {slot for slot, part in fused.parts.items() if part.is_alone}
         found = Found(
@@ -183,7 +183,7 @@ class Searcher:
         )
         if self.meaning is not None:
             self.meaning.use([section.path for section in reversed(sections)])
-        if options.offset and options.end > _MOST_RANKED:
+        if options.offset and options.end > MOST_RANKED:
             found = replace(found, note="; ".join(filter(None, (found.note, BEYOND))))
         shown = sections[options.offset : options.end]
         return replace(found, sections=shown, more=len(sections) > options.end)
@@ -372,7 +372,7 @@ class Searcher:
 
 def _depth(options: SearchOptions) -> int:
     """How many documents will be ranked. All parts of a list are cut from the same ones."""
-    return _MOST_RANKED + SPARE if options.offset else options.limit
+    return MOST_RANKED + SPARE if options.offset else options.limit
 
 
 @dataclass(slots=True)

@@ -199,6 +199,26 @@ def test_a_replica_says_what_the_files_say(
     assert compared > 0.4 * len(asked)
 
 
+def test_a_replica_explains_a_place_as_the_files_do(
+    both: tuple[KnowledgeBase, KnowledgeBase],
+) -> None:
+    made = Made(SEED)
+    places = set()
+    for number in range(0, PAGES, 40):
+        query = " ".join(made.word() for _ in range(9))
+        path = f".knowledge/{list(made.pages)[number]}"
+        told = [
+            [
+                (one.place, [(share.word, share.documents) for share in one.shares])
+                for one in base.explain(query, path=path)
+            ]
+            for base in both
+        ]
+        assert told[1] == told[0], query
+        places.add(told[0][0][0])
+    assert max(places) > MANY_CANDIDATES
+
+
 def most_compared(query: str, options: Mapping[str, Any]) -> float:
     """How many pages may match where the order is that of all of them."""
     if not query or options.get("offset") or "sort" in options:
