@@ -127,8 +127,8 @@ def tools() -> str:
         "## Errors",
         "",
         "A tool error is one line of text that begins with a code: `INVALID_INPUT`, `NOT_FOUND`,",
-        "`TIMEOUT` or `INTERNAL`; then what was wrong, the valid or nearest values, and the next",
-        "call to make.",
+        "`TIMEOUT`, `UNAVAILABLE` (a replica cannot reach what it answers from) or `INTERNAL`;",
+        "then what was wrong, the valid or nearest values, and the next call to make.",
         "",
     ]
     return "\n".join(lines)

@@ -52,6 +52,12 @@ class ConfigError(SageError):
     exit_code = 4
 
 
+CODES = frozenset(
+    one.code for one in (SageError, InvalidInput, NotFound, TimeoutExceeded, Unavailable)
+)
+"""What an error may begin with."""
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """A number of things: `1 document`, `1,200 documents`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

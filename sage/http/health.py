@@ -22,6 +22,7 @@ logger = logging.getLogger("sage.http")
 
 # A flood of probes costs one look at the files in this time.
 _FRESH_SECONDS = 1.0
+_PREPARING = "the index is being prepared"
 
 Info = dict[str, Any]
 
@@ -79,10 +80,7 @@ class Health:
 
     async def trouble(self) -> str:
         """Why no call should be sent here yet; empty when all is ready."""
-        if not self._warm:
-            return "the index is being prepared"
-        info = await self.info()
-        return "; ".join(info["reasons"]) if info["status"] == "unhealthy" else ""
+        return self._trouble_in(await self.info()) if self._warm else _PREPARING
 
     async def info(self) -> Info:
         """The state of the knowledge base, at most a moment old."""
@@ -91,15 +89,20 @@ class Health:
                 self._info = (self._clock(), await self._knowledge.call(INFO, {}))
             return self._info[1]
 
+    def _trouble_in(self, info: Info) -> str:
+        if not self._warm:
+            return _PREPARING
+        return "; ".join(info["reasons"]) if info["status"] == "unhealthy" else ""
+
     async def families(self) -> list[Iterator[str]]:
         """What is held, as metrics."""
         info = await self.info()
-        base, index = info["knowledge_base"], info["index"]
+        base, index, is_ready = info["knowledge_base"], info["index"], not self._trouble_in(info)
         layers: dict[tuple[str, ...], float] = {
             (layer["name"],): layer["files"] for layer in base["layers"] if "files" in layer
         }
         return [
-            gauge("sage_ready", "Whether calls should be sent here.", float(self._warm)),
+            gauge("sage_ready", "Whether calls should be sent here.", float(is_ready)),
             gauge("sage_healthy", "Whether all is served.", float(info["status"] == "healthy")),
             family("sage_documents", "Documents served.", "gauge", ("layer",), layers),
             *_known("sage_knowledge_bytes", "Size of the documents.", base, "total_size_kb", 1024),

@@ -19,12 +19,14 @@ from typing import Any, NamedTuple
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
+from sage.errors import CODES, SageError
+
 OK = "ok"
 RESOURCE = "resource"
 UNKNOWN = "unknown"
 
-_INTERNAL = "INTERNAL"
-_CODE = re.compile(r"(INVALID_INPUT|NOT_FOUND|TIMEOUT|INTERNAL): ")
+_INTERNAL = SageError.code
+_CODE = re.compile(rf"({'|'.join(sorted(CODES))}): ")
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

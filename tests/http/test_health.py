@@ -67,6 +67,7 @@ def test_a_checkout_that_is_gone_is_trouble(written: Base) -> None:
         await health.take_in(None)
         written.path("").rename(written.root / "elsewhere")
         assert "the .knowledge folder is gone" in await health.trouble()
+        assert "sage_ready 0" in await page(health)
 
     watch(written, work)
 

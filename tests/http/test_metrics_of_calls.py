@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from sage.errors import CODES, SageError
 from sage.http.metrics import Observation, observed_by
 
 
@@ -56,6 +57,7 @@ def test_a_resource_is_seen_with_its_text() -> None:
     [
         (error("NOT_FOUND: nothing"), "NOT_FOUND"),
         (error("TIMEOUT: late"), "TIMEOUT"),
+        (error("UNAVAILABLE: the cluster is gone"), "UNAVAILABLE"),
         (error("something else"), "INTERNAL"),
         (None, "INTERNAL"),
         (MCPError(-32602, "INVALID_INPUT: no"), "INVALID_INPUT"),
@@ -68,6 +70,11 @@ def test_an_end_is_named_by_its_code(outcome: Any, code: str) -> None:
     seen = observed("tools/call", {"name": "sage_search"}, outcome)
     assert seen is not None
     assert (seen.outcome, seen.answer) == (code, None)
+
+
+def test_every_code_of_an_error_is_an_end() -> None:
+    for error in (SageError, *SageError.__subclasses__()):
+        assert error.code in CODES
 
 
 @pytest.mark.parametrize("params", [None, {}, {"name": "made up"}, {"name": ["x"]}])
