@@ -1,12 +1,13 @@
 """Gathers what the work list of a knowledge base is made from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from sage.care.history import History, code_changes, history_of
 from sage.care.usage import UsageSummary
 from sage.care.work_list import CareEvidence
+from sage.documents.document import Document
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
 
@@ -19,6 +20,7 @@ def gather_evidence(
     usage: UsageSummary | None,
     today: date,
     nearness: "Callable[[], Nearness | None] | None" = None,
+    documents: Sequence[Document] | None = None,
 ) -> CareEvidence:
     """The pages, what git says of those of the repository's own, and what was used.
 
@@ -26,9 +28,11 @@ def gather_evidence(
 
     Args:
         nearness: tells what is near in meaning; None to ask the base itself.
+        documents: every page in reading order; None to read them.
     """
     settings = knowledge.settings
-    documents = knowledge.documents()
+    if documents is None:
+        documents = knowledge.documents()
     own = [document.path for document in documents if document.source == OWN]
     history = History() if settings.is_narrowed else history_of(settings.root, own, today)
     return CareEvidence(

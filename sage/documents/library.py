@@ -154,12 +154,12 @@ class Library:
         )
         return loaded
 
-    def text(self, source: SourceFile) -> str:
+    def text(self, source: SourceFile, deadline: Deadline | None = None) -> str:
         """A listed file as it is written; empty when it cannot be read now."""
         try:
             if self._pages is not None:
-                limit_ms = self.settings.limits.call_timeout_ms
-                return decoded(self._pages.read(source, Deadline(limit_ms))[0])
+                deadline = deadline or Deadline(self.settings.limits.call_timeout_ms)
+                return decoded(self._pages.read(source, deadline)[0])
             read = self.read(source)
             return decoded(read[0]) if read else ""
         except (OSError, ValueError):

@@ -5,15 +5,19 @@ It needs every page, the index and git, so it follows the text of a page instead
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sage.documents.document import Document
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.page.pages import PageSource, ShownPages
+from sage.page.patience import deadline_of
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.values import OWN
+
+if TYPE_CHECKING:
+    from sage.semantic.nearness import Nearness
 
 _COMMITS = 10
 _RELATED = 5
@@ -49,13 +53,16 @@ class AroundView:
 
     def _related(self, document: Document, pages: ShownPages) -> list[dict[str, str]]:
         """The pages that belong to this one and that no link joins to it."""
-        found = pages.relations.related(document, _CONSIDERED, self._knowledge.nearness())
+        found = pages.relations.related(document, _CONSIDERED, self._nearness())
         linked = {*pages.links[document.topic], *pages.linked_from.get(document.topic, ())}
         return [
             {"topic": one.topic, "title": one.title, "why": "; ".join(one.reasons)}
             for one in found
             if one.topic not in linked
         ][:_RELATED]
+
+    def _nearness(self) -> "Nearness | None":
+        return self._knowledge.nearness(deadline_of(self._knowledge))
 
     def _commits(self, document: Document) -> list[dict[str, str]] | None:
         """The newest changes; None where git knows nothing of this folder."""

@@ -12,7 +12,7 @@ from typing import Any
 from sage.answers import ContextAnswer, ContextSource
 from sage.errors import SageError
 from sage.knowledge import KnowledgeBase
-from sage.page.patience import Patience
+from sage.page.patience import Patience, deadline_of
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.sanitize import heading_sources
@@ -142,7 +142,7 @@ class ContextView:
         )
 
     def _forced(self, topic: str) -> dict[str, Any]:
-        answer = self._knowledge.get("all", topic)
+        answer = self._knowledge.get("all", topic, deadline=deadline_of(self._knowledge))
         tokens = answer["metadata"]["token_count"]
         return {"topic": topic, "tokens": tokens, "text": answer["content"]}
 

@@ -14,6 +14,7 @@ from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.page.once import Once
 from sage.page.pages import PageSource, ShownPages, last_part
+from sage.page.patience import deadline_of
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.page.treemap import Tile, treemap
@@ -62,7 +63,7 @@ class HealthView:
         return self._templates.page(
             "health.html",
             request,
-            info=self._knowledge.info(),
+            info=self._knowledge.info(deadline_of(self._knowledge)),
             tiles=self._tiles(pages.documents),
             width=WIDTH,
             height=HEIGHT,
@@ -128,10 +129,13 @@ class HealthView:
         head = repository.head if repository else ""
         meaning = knowledge.meaning
         state = (self._source.version(), head, today, meaning.generation if meaning else 0)
-        # What was asked and not found is on the page already.
-        return self._tasks.get(
-            state, lambda: work_list(gather_evidence(knowledge, None, today), kinds)
-        )
+
+        def work() -> Sequence[Task]:
+            documents = self._source.now().documents
+            # What was asked and not found is on the page already.
+            return work_list(gather_evidence(knowledge, None, today, documents=documents), kinds)
+
+        return self._tasks.get(state, work)
 
     def _tiles(self, documents: Sequence[Document]) -> list[dict[str, Any]]:
         """The layers, largest first, each divided into its folders."""

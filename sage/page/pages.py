@@ -12,13 +12,13 @@ from datetime import date
 from functools import cached_property
 from urllib.parse import unquote
 
-from sage.deadline import no_deadline
 from sage.documents.document import Document
 from sage.documents.files import SourceFile
 from sage.documents.nearest import Named, nearest_named
 from sage.documents.source_roots import Listing, files_of
 from sage.knowledge import KnowledgeBase
 from sage.notes.related import Relations
+from sage.page.patience import deadline_of
 
 _MARKDOWN = (".md", ".mdx", ".markdown", ".mdc")
 _MAX_TARGET = 1_000
@@ -42,8 +42,10 @@ class ShownPages:
 
     @cached_property
     def documents(self) -> tuple[Document, ...]:
-        """Every page, read."""
-        return self._knowledge.documents()
+        """Every page in reading order, read; each has its own time."""
+        found = [one for source in files_of(self.listings) if (one := self._read(source))]
+        rank = {listing.layer: number for number, listing in enumerate(self.listings)}
+        return tuple(sorted(found, key=lambda one: (rank[one.layer], one.reading_order)))
 
     @cached_property
     def overrides(self) -> Mapping[str, Sequence[str]]:
@@ -57,7 +59,7 @@ class ShownPages:
     def document(self, topic: str) -> Document | None:
         """One page; None when there is none or it cannot be read."""
         source = self.sources.get(topic)
-        return self._knowledge.library.load(source, no_deadline()) if source else None
+        return self._read(source) if source else None
 
     def meant(self, text: str) -> Document | None:
         """The one page that somebody means by a topic, a path, a name or a title."""
@@ -134,6 +136,9 @@ class ShownPages:
             values = {str(getattr(document.meta, name)) for document in self.documents}
         return sorted(values - {""})
 
+    def _read(self, source: SourceFile) -> Document | None:
+        return self._knowledge.library.load(source, deadline_of(self._knowledge))
+
     def _links_of(self, document: Document) -> frozenset[str]:
         found = set()
         for raw in links_in(document.body):
@@ -159,7 +164,7 @@ class PageSource:
     def version(self) -> str:
         """What differs as soon as any file does."""
         knowledge = self._knowledge
-        listings = knowledge.library.refresh(knowledge.settings.layers, no_deadline())
+        listings = knowledge.library.refresh(knowledge.settings.layers, deadline_of(knowledge))
         known, version = self._seen
         if known != listings:  # listings are equal only when they are the same objects
             version = _digest(listings)

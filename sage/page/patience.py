@@ -1,20 +1,31 @@
 """How long a page waits for an answer: not for an index that is still being built.
 
 Until it is there for the first time, a page is shown after a moment with what there is, and asks
-again by itself.
+again by itself. For pages that lie in a cluster nobody waits long, and for one that was found
+silent only a moment.
 """
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from sage.deadline import Deadline
+from sage.deadline import Deadline, no_deadline
 from sage.errors import TimeoutExceeded
 from sage.knowledge import KnowledgeBase
 
 FIRST_MS = 1_500
 """What a first paint may wait."""
+ELSEWHERE_MS = 5_000
+"""What a person waits for each thing that a cluster is asked for."""
 
 T = TypeVar("T")
+
+
+def deadline_of(knowledge: KnowledgeBase) -> Deadline:
+    """For one thing that a page asks for; files are read to their end, however long it takes."""
+    if not knowledge.library.is_published:
+        return no_deadline()
+    # Of what is published the message says why the cluster could not be asked the last time.
+    return Deadline(FIRST_MS if "message" in knowledge.index() else ELSEWHERE_MS)
 
 
 class Patience:
@@ -33,7 +44,9 @@ class Patience:
             # What the short deadline cut is asked for again, once there is a whole index.
             if not deadline.expired or self.progress is not None:
                 return answer
-        return call(Deadline(self._longest_ms))
+        left = deadline_of(self._knowledge).remaining_seconds
+        longest = self._longest_ms
+        return call(Deadline(longest if left is None else min(longest, left * 1000)))
 
     @property
     def progress(self) -> int | None:

@@ -13,6 +13,7 @@ from sage.documents.nearest import Named, nearest_named
 from sage.knowledge import KnowledgeBase
 from sage.page.markdown_html import MarkdownHtml
 from sage.page.pages import PageSource, ShownPages, last_part
+from sage.page.patience import deadline_of
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.values import OWN
@@ -72,7 +73,7 @@ class ReadingView:
         document = pages.document(topic)
         if document is None:
             return None
-        text = self._knowledge.library.text(pages.sources[topic])
+        text = self._knowledge.library.text(pages.sources[topic], deadline_of(self._knowledge))
         # A file that is being written is shown as it was read last, from where its text begins.
         first = 1 if text else document.sections[0].start_line
         lines = (text or document.body).splitlines()

@@ -9,7 +9,7 @@ from sage.errors import InvalidInput
 from sage.knowledge import KnowledgeBase
 from sage.page.highlighting import Highlighter
 from sage.page.pages import PageSource
-from sage.page.patience import Patience
+from sage.page.patience import Patience, deadline_of
 from sage.page.response import PageRequest, PageResponse
 from sage.page.templating import Templates
 from sage.search.explain import Explanation
@@ -96,6 +96,7 @@ class SearchView:
         excluded = _excluded(document, layer, chosen)
         # A page that the filters leave out is explained as if they were not there.
         where: dict[str, Any] = {} if excluded else {"layer": layer, **_arguments(chosen)}
+        where["deadline"] = deadline_of(self._knowledge)
         shown = self._knowledge.explain(query, limit=_RESULTS, **where)
         own = [one for one in shown if one.path == document.path]
         if not own:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from urllib.parse import unquote
 
-from sage.errors import InvalidInput, SageError
+from sage.errors import InvalidInput, SageError, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.page.around_view import AroundView
 from sage.page.context_view import ContextView
@@ -41,17 +41,18 @@ class Site:
 
     def answer(self, request: PageRequest) -> PageResponse:
         """The page at an address; one that says what is wrong when there is none."""
-        request = replace(request, version=self._source.version())
         first, *rest = [unquote(part) for part in request.path.strip("/").split("/")]
         try:
+            request = replace(request, version=self._source.version())
             return self._view(first, rest, request) or self._unknown(request)
         except InvalidInput as error:
             return self._templates.page(
                 "error.html", request, 400, title="Not understood", message=str(error)
             )
         except SageError as error:
+            status = 503 if isinstance(error, Unavailable | TimeoutExceeded) else 500
             return self._templates.page(
-                "error.html", request, 500, title="Not now", message=str(error)
+                "error.html", request, status, title="Not now", message=str(error)
             )
 
     def _view(self, first: str, rest: list[str], request: PageRequest) -> PageResponse | None:

@@ -43,6 +43,21 @@ def test_the_page_shows_what_is_published(client: httpkit.Client, team: Team) ->
     eventually(lambda: "Marmalade" in shown(client, "/read/guidelines/errors"), "the new page")
 
 
+@pytest.mark.parametrize(
+    "path", ["/?q=rollback", "/health", "/health/care", "/read/guidelines/errors", "/recent"]
+)
+def test_the_page_says_that_the_cluster_is_silent(
+    client: httpkit.Client, node: Node, path: str
+) -> None:
+    node.kill(signal.SIGSTOP)
+    try:
+        reply = client.get(path)
+    finally:
+        node.kill(signal.SIGCONT)
+    assert (reply.status, b"look at the cluster" in reply.body) == (503, True)
+    eventually(lambda: client.get(path).status == 200, "answers of the page")
+
+
 def test_a_prompt_holds_the_pages_of_its_task(client: httpkit.Client) -> None:
     given = {"task_type": "coding", "context": "retry a failed request"}
     answer = client.ask("prompts/get", {"name": "sage_task_prompt", "arguments": given})

@@ -73,7 +73,8 @@ def test_an_end_is_named_by_its_code(outcome: Any, code: str) -> None:
 
 
 def test_every_code_of_an_error_is_an_end() -> None:
-    for error in (SageError, *SageError.__subclasses__()):
+    errors: list[type[SageError]] = [SageError, *SageError.__subclasses__()]
+    for error in errors:
         assert error.code in CODES
 
 
