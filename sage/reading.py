@@ -173,7 +173,11 @@ def _in_room(
 
 
 def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) -> Loading:
-    """Load files until the deadline passes."""
+    """Load files until the deadline passes.
+
+    Raises:
+        TimeoutExceeded: the first of them did not come in time; whoever kept it is named.
+    """
     documents: list[Document] = []
     unread: list[SourceFile] = []
     failed: list[SourceFile] = []
@@ -184,7 +188,9 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
             break
         try:
             loaded = library.look_up(source, deadline)
-        except TimeoutExceeded:  # another caller was still reading it
+        except TimeoutExceeded:  # a cluster is silent, or another caller was still reading it
+            if not documents:
+                raise  # to be told to read on would not help
             unread = list(files[position:])
             break
         if loaded.document is not None:

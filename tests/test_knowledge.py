@@ -327,6 +327,8 @@ def test_document_that_another_caller_still_reads_is_left_out_in_time(base: Base
     answer = knowledge.get("core")
     assert paths(answer) == ["core/a.md"]
     assert not answer["metadata"]["complete"]
+    with pytest.raises(TimeoutExceeded):
+        knowledge.get("core", "b")  # an answer without anything would only say to ask again
 
 
 def test_broken_files_are_left_out_and_the_rest_served(base: Base) -> None:

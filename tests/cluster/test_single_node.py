@@ -291,6 +291,9 @@ def test_a_cluster_that_hangs_is_a_timeout_and_needs_no_restart(team: Team, node
     try:
         with pytest.raises((TimeoutExceeded, Unavailable)):
             replica.search("rollback", deadline=Deadline(1_500))
+        for topic in ("guidelines/errors", None):
+            with pytest.raises(TimeoutExceeded, match="look at the cluster's health"):
+                replica.get("guidelines", topic, deadline=Deadline(1_500))
     finally:
         node.kill(signal.SIGCONT)
     assert replica.search("rollback")["results"]
