@@ -201,7 +201,7 @@ def print_info(info: InfoAnswer | ReplicaInfo, root: Path | str) -> None:
             row
             for one in published
             for row in (
-                (one["source"], f"commit {one['commit'][:12] or 'unknown'}, since {one['since']}"),
+                (one["source"], f"commit {_commit(one['commit'])}, since {one['since']}"),
                 ("", f"generation {one['generation']}"),
             )
         ),
@@ -212,6 +212,12 @@ def print_info(info: InfoAnswer | ReplicaInfo, root: Path | str) -> None:
         *(("", f"{problem['path']}: {problem['what']}") for problem in info["problems"]["first"]),
     ]
     print_rows(rows)
+
+
+def _commit(name: str) -> str:
+    """The beginning of a commit, and what its name ends with where the pages were not as it is."""
+    number, hyphen, rest = name.partition("-")
+    return f"{number[:12]}{hyphen}{rest}" or "unknown"
 
 
 def _behind(seconds: float) -> str:

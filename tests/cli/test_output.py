@@ -11,6 +11,8 @@ from sage.answers import (
     InfoAnswer,
     KnowledgeAnswer,
     KnowledgeMetadata,
+    PublishedInfo,
+    ReplicaInfo,
     SearchAnswer,
 )
 from sage.cli import output
@@ -224,6 +226,22 @@ def test_info_is_two_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert "index        building, 5 sections, in memory" in lines
     assert "             almost done" in lines
     assert "             core/b.md: left out" in lines
+
+
+@pytest.mark.parametrize(
+    ("commit", "shown"),
+    [
+        ("4f1c" * 10, "commit 4f1c4f1c4f1c, since"),
+        ("4f1c" * 10 + "-dirty", "commit 4f1c4f1c4f1c-dirty, since"),
+        ("", "commit unknown, since"),
+    ],
+)
+def test_the_commit_that_is_served_says_whether_the_pages_are_as_it_is(
+    capsys: pytest.CaptureFixture[str], commit: str, shown: str
+) -> None:
+    one = PublishedInfo(source="own", commit=commit, generation="sage-v5-own-1", since="2026")
+    output.print_info(ReplicaInfo(**INFO, published=[one], behind_seconds=0.1), "a cluster")
+    assert shown in capsys.readouterr().out
 
 
 def test_info_on_a_terminal_holds_the_same(terminal: Terminal) -> None:
