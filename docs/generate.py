@@ -165,6 +165,12 @@ stderr.
 and clients; it takes effect in a new shell.""".splitlines()
 
 
+_UNAVAILABLE = (
+    "out of time, or not to be had now: a cluster does not answer or is not well, nothing is "
+    "published there, or another publish holds the lock"
+)
+
+
 def commands() -> str:
     """The reference of the command line, from the help of each command."""
     lines = ["# Command line", "", NOTICE, *_EVERYWHERE, ""]
@@ -181,7 +187,7 @@ def commands() -> str:
         "| 0 | success |",
         "| 1 | an error, or something that was looked for is not there |",
         "| 2 | wrong arguments |",
-        "| 3 | out of time |",
+        f"| 3 | {_UNAVAILABLE} |",
         "| 4 | the configuration is wrong |",
         "",
     ]

@@ -52,6 +52,12 @@ class ConfigError(SageError):
     exit_code = 4
 
 
+class WrongOption(ConfigError):
+    """An option has a value that it cannot have."""
+
+    exit_code = 2
+
+
 CODES = frozenset(
     one.code for one in (SageError, InvalidInput, NotFound, TimeoutExceeded, Unavailable)
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from sage.errors import ConfigError
+from sage.errors import ConfigError, WrongOption
 from sage.paths import KNOWLEDGE_DIR, located, repository_config
 from sage.safe_yaml import load_tree
 from sage.values import ALL_LAYERS, OWN
@@ -98,9 +98,14 @@ def named_as_text(pairs: Iterable[str], where: str, base: Path) -> list[NamedSou
     for pair in filter(None, map(str.strip, pairs)):
         name, equals, path = pair.partition("=")
         if not equals or not path.strip():
-            raise ConfigError(f"{where}: {pair!r} is not a source; write NAME=FOLDER")
+            raise _wrong(where, f"{pair!r} is not a source; write NAME=FOLDER")
         named.append(NamedSource(name.strip(), path.strip(), where, base, True))
     return named
+
+
+def _wrong(where: str, words: str) -> ConfigError:
+    """An error of an option, or of a variable or a file."""
+    return (WrongOption if where.startswith("--") else ConfigError)(f"{where}: {words}")
 
 
 def resolved(
@@ -133,10 +138,8 @@ def with_their_layers(layers: tuple[str, ...], sources: Iterable[Source]) -> tup
 def _resolved(named: NamedSource, root: Path, layers: tuple[str, ...]) -> Source:
     where = f"{named.where}: sources.{named.name}"
     if not is_name(named.name) or len(named.name) > MAX_NAME or named.name in (OWN, "all"):
-        raise ConfigError(
-            f"{named.where}: {named.name!r} cannot name a source; use letters, digits, - and _, "
-            f"at most {MAX_NAME}, and not {OWN} or all"
-        )
+        words = f"use letters, digits, - and _, at most {MAX_NAME}, and not {OWN} or all"
+        raise _wrong(named.where, f"{named.name!r} cannot name a source; {words}")
     given = {"path": named.given} if isinstance(named.given, str) else named.given
     if not isinstance(given, dict) or not isinstance(given.get("path"), str):
         raise ConfigError(f"{where}: expected a path, or a mapping with `path`")

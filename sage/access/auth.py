@@ -14,7 +14,7 @@ from sage.access.hosts import HostRules, is_loopback
 from sage.access.options import LAYERS_CLAIM, PROBES, SOURCES_CLAIM, HttpOptions, JwtOptions
 from sage.access.refusals import bad_credentials, bad_token, no_token, out_of_scope, through_proxy
 from sage.access.token_file import Grant, TokenFile
-from sage.errors import ConfigError
+from sage.errors import ConfigError, WrongOption
 from sage.settings import Settings
 from sage.values import ALL_LAYERS
 
@@ -221,7 +221,7 @@ def _listed(given: object) -> tuple[str, ...]:
 
 def _single_sign_on(options: JwtOptions) -> SingleSignOn:
     if bool(options.jwks_uri) == bool(options.public_key):
-        raise ConfigError("single sign-on needs --jwt-jwks or --jwt-public-key, one of them")
+        raise WrongOption("single sign-on needs --jwt-jwks or --jwt-public-key, one of them")
     return SingleSignOn(jwt_claims(options), options.layers_claim)
 
 
@@ -239,7 +239,7 @@ def jwt_claims(options: JwtOptions) -> Verify:
             algorithm=options.algorithm,
         )
     except ValueError as error:
-        raise ConfigError(f"single sign-on: {error}") from error
+        raise WrongOption(f"single sign-on: {error}") from error
 
     async def claims(token: str) -> Claims | None:
         try:
@@ -254,6 +254,6 @@ def jwt_claims(options: JwtOptions) -> Verify:
 
 def _check_path(path: str) -> None:
     if not path.startswith("/") or path.endswith("/") or path in PROBES or "?" in path:
-        raise ConfigError(
+        raise WrongOption(
             f"--path {path}: expected a path such as /mcp, not one of {', '.join(PROBES)}"
         )

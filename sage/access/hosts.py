@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
-from sage.errors import ConfigError
+from sage.errors import WrongOption
 
 # Browsers resolve these to the own machine only, so no page of somebody else can claim them.
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -83,7 +83,7 @@ class HostRules:
         """Rules from what an operator wrote.
 
         Raises:
-            ConfigError: a host or an origin cannot be one.
+            WrongOption: a host or an origin cannot be one.
         """
         return cls(tuple(map(_allowed_host, hosts)), tuple(map(_allowed_origin, origins)))
 
@@ -138,7 +138,7 @@ def _allowed_host(text: str) -> Authority:
     wildcard = text.startswith(_WILDCARD)
     host = parse_authority(text.removeprefix(_WILDCARD))
     if host is None:
-        raise ConfigError(
+        raise WrongOption(
             f"--allow-host {text}: expected a name or address, with a port if only that one is "
             "meant: sage.example.com, sage.example.com:8443, *.example.com, [2001:db8::5]"
         )
@@ -148,7 +148,7 @@ def _allowed_host(text: str) -> Authority:
 def _allowed_origin(text: str) -> Origin:
     origin = parse_origin(text)
     if origin is None:
-        raise ConfigError(
+        raise WrongOption(
             f"--allow-origin {text}: expected a scheme and a host as a browser writes them, "
             "without a path: https://tools.example.com"
         )

@@ -16,7 +16,9 @@ from sage.cli.options import (
     complete_layers,
     complete_task_types,
     complete_topics,
+    is_given,
     opened,
+    refuse_options,
 )
 from sage.cli.output import (
     print_choices,
@@ -294,6 +296,7 @@ def ls(
 
 
 def info(
+    context: typer.Context,
     as_json: Json = False,
     root: Root = None,
     url: Urls = None,
@@ -304,9 +307,11 @@ def info(
     _verbose: Verbose = False,
 ) -> None:
     """Show what is served and whether anything is wrong."""
-    if url:
+    if url and (is_given(context, "url") or not is_given(context, "root")):
+        refuse_options(context, ("root",), "is for files; leave out --root or --url")
         _info_of_cluster(cluster_at(url, base, credentials, ca_file), as_json)
         return
+    refuse_options(context, ("base", "credentials", "ca_file"), "is for a cluster; add --url")
     with opened(root) as knowledge:
         knowledge.warm(progress=index_progress())
         if knowledge.meaning is not None:

@@ -89,6 +89,19 @@ def settings_at(root: Path | None, **flags: object) -> "Settings":
     return settings
 
 
+def refuse_options(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """Refuse options of the command line that would be silently without effect."""
+    for name in names:
+        if is_given(context, name):
+            raise InvalidInput(f"--{name.replace('_', '-')} {why}")
+
+
+def is_given(context: typer.Context, name: str) -> bool:
+    """Whether the command line says it; a variable may be there for other commands."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
 @contextmanager
 def opened(root: Path | None) -> Iterator["KnowledgeBase"]:
     """The knowledge base of a command; what is worth keeping is kept when it ends."""

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sage.cli.options import Quiet, Root, Verbose, settings_at, tokens_option, wanted_log_level
+from sage.cli.options import (
+    Quiet,
+    Root,
+    Verbose,
+    refuse_options,
+    settings_at,
+    tokens_option,
+    wanted_log_level,
+)
 from sage.cli.publish import BaseName, CaFile, Credentials, Urls, cluster_at
 from sage.cli.terminal import say_less
-from sage.errors import ConfigError, InvalidInput
+from sage.errors import ConfigError, InvalidInput, WrongOption
 from sage.paths import find_token_file
 
 if TYPE_CHECKING:
@@ -22,9 +30,14 @@ if TYPE_CHECKING:
     from sage.knowledge import KnowledgeBase
     from sage.settings import Settings
 
+_RUNNING = 8
 ENGINES = ("embedded", "opensearch")
 
-_FOR_BOTH = ("root", "source", "http", "_quiet", "_verbose")
+_FOR_FILES = ("root", "source")
+_FOR_BOTH = {*_FOR_FILES, "http", "_quiet", "_verbose"}
+_FOR_CLUSTER = ("url", "base", "credentials", "ca_file")
+_ISSUER = ("jwt_issuer", "jwt_audience", "jwt_jwks", "jwt_public_key")
+_OF_ISSUER = ("jwt_algorithm", "jwt_layers_claim")
 
 
 def _flag(name: str, value: str | None, about: str, **more: Any) -> Any:
@@ -99,11 +112,16 @@ def serve(
         _flag("--rate", "NUMBER", "Requests a second for each token, after a burst.", min=0.01),
     ] = 100.0,
     running: Annotated[
-        int,
+        int | None,
         _flag(
-            "--running", "NUMBER", "Calls that run at the same time; others wait.", min=1, max=256
+            "--running",
+            "NUMBER",
+            "Calls that run at the same time; others wait.",
+            min=1,
+            max=256,
+            show_default=f"{_RUNNING}, or as many as --workers",
         ),
-    ] = 8,
+    ] = None,
     workers: Annotated[
         int, _flag("--workers", "NUMBER", "Processes that answer; one core each.", min=1, max=64)
     ] = 1,
@@ -141,6 +159,8 @@ def serve(
     _verbose: Verbose = False,
 ) -> None:
     """Serve one client on stdio, or a team over HTTP."""
+    _check_engine(engine)
+    _refuse_idle(context, http, engine)
     level = wanted_log_level()
     if http:
         say_less()  # the log is one JSON object a line; a note between them would break its reader
@@ -174,14 +194,22 @@ def serve(
             page=page,
             workers=workers,
             grace_seconds=grace,
-            limits=Limits(token_rate=rate, address_rate=2 * rate, running=running),
+            limits=Limits(
+                token_rate=rate,
+                address_rate=2 * rate,
+                running=running or max(_RUNNING, workers),
+            ),
         )
         serve_http(settings, options, open_base=open_base or open_knowledge)
     else:
-        _refuse_flags(context)
         from sage.server.stdio import serve_stdio
 
         serve_stdio(settings)
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in ENGINES:
+        raise InvalidInput(f"--engine {engine!r}: use one of {', '.join(ENGINES)}")
 
 
 def _opener(
@@ -192,8 +220,6 @@ def _opener(
     ca_file: Path | None,
 ) -> "Callable[[Settings], KnowledgeBase] | None":
     """Opens a base in a cluster; None for the one in the files here."""
-    if engine not in ENGINES:
-        raise InvalidInput(f"--engine {engine!r}: use one of {', '.join(ENGINES)}")
     if engine == "embedded":
         return None
     options = cluster_at(urls, base, credentials, ca_file)
@@ -210,7 +236,7 @@ def _jwt(
     if not (issuer or audience or jwks or public_key):
         return None
     if not (issuer and audience):
-        raise ConfigError("single sign-on needs both --jwt-issuer and --jwt-audience")
+        raise WrongOption("single sign-on needs both --jwt-issuer and --jwt-audience")
     try:
         key = public_key.read_text("utf-8") if public_key else ""
     except (OSError, UnicodeDecodeError) as error:
@@ -222,9 +248,18 @@ def _listed(given: list[str] | None) -> tuple[str, ...]:
     return tuple(name.strip() for part in given or [] for name in part.split(",") if name.strip())
 
 
-def _refuse_flags(context: typer.Context) -> None:
-    """A flag of HTTP without --http would be silently without effect."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in _FOR_BOTH and source is not None and source.name == "COMMANDLINE":
-            raise InvalidInput(f"--{name.replace('_', '-')} is for HTTP; add --http")
+def _refuse_idle(context: typer.Context, http: bool, engine: str) -> None:
+    """Refuse what would be silently without effect beside the other options."""
+    given = context.params
+    if not http:
+        others = [name for name in given if name not in _FOR_BOTH]
+        refuse_options(context, others, "is for HTTP; add --http")
+    elif engine == "embedded":
+        refuse_options(context, _FOR_CLUSTER, "is for a cluster; add --engine opensearch")
+    else:
+        why = f"is for files; leave it out, or --engine {engine}, which serves what is published"
+        refuse_options(context, _FOR_FILES, why)
+    if not any(given[name] for name in _ISSUER):
+        refuse_options(context, _OF_ISSUER, "needs --jwt-issuer and --jwt-audience")
+    if given["usage_log"] is None:
+        refuse_options(context, ("usage_queries",), "needs --usage-log")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from sage.atomic import read_private
 from sage.cluster.connection import ClusterOptions
-from sage.errors import ConfigError
+from sage.errors import ConfigError, WrongOption
 
 _BASE = re.compile(r"[a-z0-9][a-z0-9_]{0,99}")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -37,7 +37,7 @@ def cluster_options(
     given = tuple(part.strip().rstrip("/") for url in urls for part in url.split(","))
     given = tuple(url for url in given if url)
     if not given:
-        raise ConfigError("--url is missing; name the cluster: --url https://search.example.com")
+        raise WrongOption("--url is missing; name the cluster: --url https://search.example.com")
     user = environment.get("SAGE_OPENSEARCH_USER", "")
     password = environment.get("SAGE_OPENSEARCH_PASSWORD", "")
     if credentials is not None:
@@ -51,7 +51,7 @@ def cluster_options(
     if ca_file is not None:
         _check_ca_file(ca_file, given)
     if not _BASE.fullmatch(base):
-        raise ConfigError(
+        raise WrongOption(
             f"--base {base!r}: use at most 100 lower-case letters, digits and underscores, "
             "a letter or digit first"
         )
@@ -81,9 +81,9 @@ def _check_ca_file(file: Path, urls: Iterable[str]) -> None:
     except OSError as error:
         raise ConfigError(f"--ca-file {file} cannot be read: {error.strerror}") from error
     if not is_file:
-        raise ConfigError(f"--ca-file {file} is not a file; name one of certificates in PEM")
+        raise WrongOption(f"--ca-file {file} is not a file; name one of certificates in PEM")
     if not any(url.lower().startswith("https:") for url in urls):
-        raise ConfigError(
+        raise WrongOption(
             f"--ca-file {file} would not be used: no --url begins with https://; "
             "correct the address, or leave the file away"
         )
@@ -97,13 +97,13 @@ def _check_url(url: str, *, has_credentials: bool) -> None:
         is_address = False
     if not is_address or not url.isprintable() or any(one in url for one in " ?#"):
         # What is wrong with it is not repeated: it may hold credentials.
-        raise ConfigError("--url is no address; write it as https://search.example.com:9200")
+        raise WrongOption("--url is no address; write it as https://search.example.com:9200")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError("--url must begin with https:// and name a host")
+        raise WrongOption("--url must begin with https:// and name a host")
     if "@" in url:  # also behind a slash: there it would be part of the path
-        raise ConfigError(
+        raise WrongOption(
             "--url must not hold credentials, which would be logged; "
             "use --credentials or SAGE_OPENSEARCH_USER and SAGE_OPENSEARCH_PASSWORD"
         )
     if parts.scheme == "http" and has_credentials and parts.hostname not in _LOOPBACK:
-        raise ConfigError(f"{url} would carry credentials in the clear; use https://")
+        raise WrongOption(f"{url} would carry credentials in the clear; use https://")

@@ -10,7 +10,7 @@ import zlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sage.errors import ConfigError
+from sage.errors import WrongOption
 from sage.terms.analysis import stem_of
 from sage.values import ALL_LAYERS, OWN
 
@@ -101,12 +101,12 @@ def checked_source(name: str) -> str:
     """A name for a source.
 
     Raises:
-        ConfigError: it cannot be part of the name of an index.
+        WrongOption: it cannot be part of the name of an index.
     """
     if not name:
         return OWN
     if not _SOURCE.fullmatch(name) or name == ALL_LAYERS:
-        raise ConfigError(
+        raise WrongOption(
             f"--source {name!r}: use at most 40 lower-case letters, digits, underscores and "
             f"hyphens, no hyphen first, and not {ALL_LAYERS}"
         )

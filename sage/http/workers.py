@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 from sage.access.limits import Limits, SharedBuckets
-from sage.errors import ConfigError
+from sage.errors import ConfigError, WrongOption
 from sage.http.metrics import added_up
 from sage.http.page_sessions import SharedSessions
 
@@ -96,10 +96,10 @@ def divided(limits: Limits, workers: int) -> list[Limits]:
     may hold at least one answer of the greatest length.
 
     Raises:
-        ConfigError: fewer calls may run than there are workers.
+        WrongOption: fewer calls may run than there are workers.
     """
     if limits.running < workers:
-        raise ConfigError(
+        raise WrongOption(
             f"--running {limits.running} is less than --workers {workers}: each of them runs at "
             "least one call; raise --running or take fewer workers"
         )

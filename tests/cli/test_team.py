@@ -6,13 +6,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from sage.access.options import HttpOptions
 from sage.access.token_file import Grant, TokenFile
 from sage.cli.main import app
 from sage.cli.team import parse_duration
 from sage.errors import ConfigError, InvalidInput, NotFound
 from sage.http.metrics import OK, Observation
 from sage.http.usage_log import UsageLog
+from tests.commands import Run, run
 from tests.httpkit import write_base
+
+__all__ = ["run"]
 
 
 @pytest.fixture
@@ -120,6 +124,16 @@ def test_usage_without_a_log_says_how_to_have_one(root: Path, tmp_path: Path) ->
     ("flags", "error", "words"),
     [
         (("--port", "9000"), InvalidInput, "--port is for HTTP; add --http"),
+        (("--url", "http://x"), InvalidInput, "--url is for HTTP; add --http"),
+        (("--http", "--url", "http://x"), InvalidInput, "--url is for a cluster; add --engine"),
+        (("--http", "--base", "b"), InvalidInput, "--base is for a cluster; add --engine"),
+        (("--http", "--engine", "opensearch"), InvalidInput, "--root is for files; leave it out"),
+        (
+            ("--http", "--jwt-algorithm", "ES256"),
+            InvalidInput,
+            "--jwt-algorithm needs",
+        ),
+        (("--http", "--usage-queries"), InvalidInput, "--usage-queries needs --usage-log"),
         (("--http", "--jwt-issuer", "https://id.example"), ConfigError, "--jwt-audience"),
         (("--http", "--port", "0", "--path", "/metrics"), ConfigError, "--path"),
         (("--http", "--port", "0", "--allow-host", "*"), ConfigError, "--allow-host"),
@@ -131,9 +145,45 @@ def test_usage_without_a_log_says_how_to_have_one(root: Path, tmp_path: Path) ->
 def test_a_server_that_would_not_be_what_was_meant_does_not_start(
     root: Path, tokens: TokenFile, flags: tuple[str, ...], error: type[Exception], words: str
 ) -> None:
-    more = () if flags[0] == "--port" else ("--tokens", tokens.path)
+    more = () if flags[0] != "--http" else ("--tokens", tokens.path)
     with pytest.raises(error, match=words):
         sage("serve", "--root", root, *flags, *more)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("serve", "--source", "x"),
+        ("serve", "--source", "a b=x"),
+        ("serve", "--http", "--path", "mcp"),
+        ("serve", "--http", "--allow-origin", "x"),
+        ("serve", "--http", "--engine", "opensearch", "--source", "x=."),
+        ("publish", "--source", "a b"),
+        ("publish", "--url", "nowhere"),
+        ("publish",),
+        ("info", "--url", "http://x", "--base", "A"),
+        ("info", "--base", "b"),
+        ("info", "--credentials", "file"),
+        ("info", "--url", "http://x", "--root", "."),
+    ],
+)
+def test_a_wrong_option_is_a_wrong_argument(run: Run, flags: tuple[str, ...]) -> None:
+    code, out, err = run(*flags)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_more_workers_run_as_many_calls_unless_told_otherwise(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[HttpOptions] = []
+
+    def serve_http(_settings: object, options: HttpOptions, **_: object) -> None:
+        begun.append(options)
+
+    monkeypatch.setattr("sage.http.run.serve_http", serve_http)
+    for flags in ((), ("--workers", "9"), ("--workers", "9", "--running", "3")):
+        sage("serve", "--http", "--root", root, *flags)
+    assert [one.limits.running for one in begun] == [8, 9, 3]
 
 
 def test_help_names_every_flag_and_its_variable() -> None:

@@ -132,5 +132,5 @@ def test_the_command_ends_with_one_line_where_an_address_is_none(
     run: Run, words: tuple[str, ...], url: str
 ) -> None:
     code, out, err = run(*words, "--url", url)
-    assert (code, out, err.count("\n")) == (4, "", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert "--url is no address" in err
