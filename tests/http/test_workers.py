@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +14,10 @@ import pytest
 from sage.access.limits import Limits
 from sage.access.token_file import TokenFile
 from sage.http.metrics import CounterMetric, Histogram, added_up, gauge, rendered
-from sage.http.workers import SharedMemory, Siblings, divided
+from sage.http.workers import SharedMemory, Siblings, WorkerSlot, divided
 from tests.commands import Run, run
 from tests.httpkit import Client, Process, wait_until_ready, write_base
+from tests.processes import clean_environment
 
 __all__ = ["run"]
 
@@ -36,6 +39,12 @@ def until(happens: Callable[[], bool]) -> None:
 def workers_of(process: Process) -> list[int]:
     parent = process.popen.pid
     return [int(one) for one in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def another(process: Process, known: set[int]) -> int:
+    """The worker that is none of these, once there is one."""
+    until(lambda: not known.issuperset(workers_of(process)))
+    return next(one for one in workers_of(process) if one not in known)
 
 
 def metric(client: Client, line: str, *headers: str) -> bool:
@@ -73,6 +82,55 @@ def test_two_workers_are_one_server_and_one_that_dies_is_replaced(root: Path) ->
         until(lambda: metric(client, 'sage_calls_total{tool="sage_search",outcome="ok"} 21'))
         assert process.stop() == 0
     assert process.lines[-1]["message"] == "ended"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="UNTESTED: no /proc here")
+def test_a_worker_that_ends_again_and_again_ends_no_other(root: Path) -> None:
+    with Process(root, "--workers", "2") as process:
+        client = Client(process.port)
+        until(lambda: metric(client, "sage_workers 2"))
+        healthy, victim = workers_of(process)
+        for _ in range(6):
+            os.kill(victim, signal.SIGKILL)
+            victim = another(process, {healthy, victim})
+        until(lambda: metric(client, "sage_workers 2"))
+        assert healthy in workers_of(process)
+        assert process.stop() == 0
+
+
+def test_the_next_worker_waits_longer_until_one_has_served_for_a_while() -> None:
+    slot, pauses = WorkerSlot(), []
+    for _ in range(8):
+        slot.end(now=100.0)
+        pauses.append(round(slot.starts_at - 100, 1))
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    slot.serves_since = 100.0
+    slot.end(now=111.0)
+    assert (slot.starts_at, slot.short_lives) == (111.0, 0)
+
+
+def test_what_a_worker_cannot_start_with_ends_the_server(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_text("none")
+    command = [sys.executable, "-m", "sage", "serve", "--http", "--port", "0"]
+    command += ["--engine", "opensearch", "--url", "https://127.0.0.1:1"]
+    command += ["--ca-file", str(authority)]
+    environment = clean_environment(tmp_path)
+    alone, several = (
+        subprocess.run(
+            [*command, *more],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        for more in ((), ("--workers", "2"))
+    )
+    assert (alone.returncode, alone.stderr.count("\n")) == (4, 1)
+    assert "holds no certificates" in alone.stderr
+    assert (several.returncode, several.stderr) == (4, alone.stderr)
 
 
 def test_a_token_that_is_revoked_is_revoked_in_every_worker(root: Path, tmp_path: Path) -> None:
