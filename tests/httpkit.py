@@ -150,7 +150,9 @@ def serving(
         try:
             given = HttpOptions(**options)
             access = Access.at(addresses_of(sockets), given, knowledge.settings)
-            asyncio.run(serve_sockets(knowledge, given, access, sockets, on_ready, Tracing()))
+            asyncio.run(
+                serve_sockets(lambda: knowledge, given, access, sockets, on_ready, Tracing())
+            )
         except BaseException as error:
             failure.append(error)
             ready.set()

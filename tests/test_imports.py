@@ -64,8 +64,8 @@ HOMES = {
     "platformdirs": "paths",
     "pydantic": "server.stdio_transport",
     "rich": "cli.terminal",
-    "starlette": "http.app http.call_runner http.layer_servers http.mcp_endpoint http.request "
-    "http.page_endpoint",
+    "starlette": "http.app http.entrance http.call_runner http.layer_servers http.mcp_endpoint "
+    "http.request http.page_endpoint",
     "threadpoolctl": "semantic.encoder",
     "tiktoken": "token_counter",
     "tokenizers": "semantic.granite semantic.multilingual semantic.onnx_folder",

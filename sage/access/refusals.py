@@ -116,6 +116,16 @@ def busy() -> Refused:
     return Refused(503, "the server is busy; try again", {"Retry-After": "2"}, UNAVAILABLE)
 
 
+def starting() -> Refused:
+    """What is served is not there yet."""
+    return Refused(
+        503,
+        "the server is starting and waits for what it serves; try again",
+        {"Retry-After": "2"},
+        UNAVAILABLE,
+    )
+
+
 def closing() -> Refused:
     """The server is about to end."""
     return Refused(

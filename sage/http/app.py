@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sage.access.auth import ANYBODY, Access
 from sage.access.hosts import is_loopback
 from sage.access.limits import HeldBytes, Limits, RateLimit, caller_of, read_body
-from sage.access.options import HttpOptions
+from sage.access.options import PROBES, HttpOptions
 from sage.access.refusals import (
     Refused,
     busy,
@@ -27,9 +27,7 @@ from sage.access.refusals import (
     too_many,
     too_slow,
     unknown_path,
-    wrong_host,
     wrong_method,
-    wrong_origin,
 )
 from sage.access.token_file import Grant, TokenScope
 from sage.cache import owner as cache_owner
@@ -48,7 +46,7 @@ from sage.http.metrics import (
     rendered,
 )
 from sage.http.page_sessions import PageSessions
-from sage.http.request import HttpRequest, OpenRequests
+from sage.http.request import HttpRequest, OpenRequests, check_names
 from sage.http.tracing import Tracing
 from sage.http.usage_log import UsageLog
 from sage.http.workers import Siblings
@@ -59,6 +57,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("sage.requests")
 
+HEALTH, READY, METRICS = PROBES
 PUBLISH_SECONDS = 0.5
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9-]+(?: *, *[A-Za-z0-9-]+)*")
 
@@ -98,9 +97,9 @@ class TeamApp:
             limits.token_rate, limits.burst, buckets=shared.tokens if shared else None
         )
         self._endpoints: dict[str, tuple[str, Endpoint]] = {
-            "/healthz": ("GET, HEAD", self._healthz),
-            "/readyz": ("GET, HEAD", self._readyz),
-            "/metrics": ("GET, HEAD", self._metrics),
+            HEALTH: ("GET, HEAD", self._healthz),
+            READY: ("GET, HEAD", self._readyz),
+            METRICS: ("GET, HEAD", self._metrics),
         }
         if parts.path:
             self._endpoints[parts.path] = ("POST", self._mcp)
@@ -127,7 +126,7 @@ class TeamApp:
         self._runner.close()
 
     async def _serve(self, request: HttpRequest, receive: Receive) -> None:
-        self._check_names(request)
+        check_names(request, self._parts.access.rules)
         path = request.path.removesuffix("/") or "/"
         if not is_loopback(request.address):
             _spend(self._by_address, caller_of(request.address))
@@ -141,18 +140,6 @@ class TeamApp:
         elif request.method not in methods.split(", "):
             raise wrong_method(methods)
         await endpoint(request, receive)
-
-    def _check_names(self, request: HttpRequest) -> None:
-        rules, hosts = self._parts.access.rules, request.all("host")
-        if request.authority is not None:
-            hosts.append(request.authority)  # the one that counts when both are there
-        if not hosts or not all(rules.allow_host(host, request.local_address) for host in hosts):
-            raise wrong_host()
-        origins = request.all("origin")
-        if len(origins) > 1 or not all(rules.allow_origin(one, hosts[-1]) for one in origins):
-            raise wrong_origin()
-        if origins and rules.named_origin(origins[0]):
-            request.shared_with = origins[0]
 
     async def _preflight(self, request: HttpRequest, _: Receive) -> None:
         methods, _endpoint = self._endpoints[request.endpoint]
@@ -175,11 +162,11 @@ class TeamApp:
         return grant
 
     async def _healthz(self, request: HttpRequest, _: Receive) -> None:
-        await request.answer(200, b"ok\n", {}, "text/plain; charset=utf-8")
+        await tell_alive(request)
 
     async def _readyz(self, request: HttpRequest, _: Receive) -> None:
         trouble = "closing" if self._runner.is_closing else await self._parts.health.trouble()
-        await request.answer_json(503 if trouble else 200, {"ready": not trouble})
+        await tell_ready(request, is_ready=not trouble)
         if trouble:
             logger.info("not ready: %s", trouble)
 
@@ -290,6 +277,16 @@ class TeamApp:
         level = logging.ERROR if request.status >= 500 and request.status != 503 else logging.INFO
         if logger.isEnabledFor(level):
             logger.log(level, "request", extra={"fields": _fields(request)})
+
+
+async def tell_alive(request: HttpRequest) -> None:
+    """The answer to whoever asks whether the process answers."""
+    await request.answer(200, b"ok\n", {}, "text/plain; charset=utf-8")
+
+
+async def tell_ready(request: HttpRequest, *, is_ready: bool) -> None:
+    """The answer to whoever asks whether calls should be sent here."""
+    await request.answer_json(200 if is_ready else 503, {"ready": is_ready})
 
 
 def _spend(limit: RateLimit, caller: str) -> None:

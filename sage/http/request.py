@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping
 from starlette.datastructures import Headers
 from starlette.types import Message, Scope, Send
 
-from sage.access.hosts import parse_authority
-from sage.access.refusals import Refused, bad_token
+from sage.access.hosts import HostRules, parse_authority
+from sage.access.refusals import Refused, bad_token, wrong_host, wrong_origin
 from sage.access.token_file import Grant
 from sage.http.json_logs import request_id_from
 
@@ -214,6 +214,19 @@ class OpenRequests:
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             self.end_revoked()
+
+
+def check_names(request: HttpRequest, rules: HostRules) -> None:
+    """Refuse who calls this server by a name that is not its own, or asks from a foreign page."""
+    hosts, origins = request.all("host"), request.all("origin")
+    if request.authority is not None:
+        hosts.append(request.authority)  # the one that counts when both are there
+    if not hosts or not all(rules.allow_host(host, request.local_address) for host in hosts):
+        raise wrong_host()
+    if len(origins) > 1 or not all(rules.allow_origin(one, hosts[-1]) for one in origins):
+        raise wrong_origin()
+    if origins and rules.named_origin(origins[0]):
+        request.shared_with = origins[0]
 
 
 def _target(path: str) -> tuple[str | None, str]:

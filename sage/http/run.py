@@ -12,7 +12,9 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
@@ -24,6 +26,7 @@ from sage.access.options import HttpOptions
 from sage.errors import ConfigError
 from sage.http.app import TeamApp, running_app
 from sage.http.connections import MAX_HEAD_BYTES, bounded_protocol, sweep
+from sage.http.entrance import Entrance
 from sage.http.json_logs import configure_json_logging
 from sage.http.tracing import Tracing, tracing_from
 from sage.http.workers import SharedMemory, Siblings, Supervisor, divided
@@ -32,6 +35,8 @@ from sage.server.process import isolate_fastmcp, keep_one_arena, raise_file_limi
 from sage.settings import Settings
 
 logger = logging.getLogger("sage.http")
+
+OpenBase = Callable[[], KnowledgeBase]
 
 BACKLOG = 2_048
 # asyncio takes as many connections at once as may queue: a flood of them held up everybody else's
@@ -80,11 +85,10 @@ def serve_http(
                 _tell(settings, options, sockets, access.authenticator.asks_for_nothing)
             set_aside()  # what was imported stays
 
-        knowledge = open_base(settings)
-        served = serve_sockets(
-            knowledge, options, access, sockets, on_ready, tracing, on_warm=set_aside
+        opening = partial(open_base, settings)
+        asyncio.run(
+            serve_sockets(opening, options, access, sockets, on_ready, tracing, on_warm=set_aside)
         )
-        asyncio.run(served)
     finally:
         for listening in sockets:
             listening.close()
@@ -111,8 +115,7 @@ def _serve_with_workers(
     def work(worker: int, is_first: bool) -> NoReturn:
         siblings = Siblings(memory, worker)
         own = replace(options, port=port, limits=limits[worker])
-        knowledge = open_base(settings)
-        asyncio.run(_serve_as_worker(knowledge, own, access, siblings, is_first))
+        asyncio.run(_serve_as_worker(partial(open_base, settings), own, access, siblings, is_first))
         logging.shutdown()
         os._exit(0)
 
@@ -126,25 +129,31 @@ def _serve_with_workers(
 
 
 async def _serve_as_worker(
-    knowledge: KnowledgeBase,
+    open_base: OpenBase,
     options: HttpOptions,
     access: Access,
     siblings: Siblings,
     is_first: bool,
 ) -> None:
     tracing = tracing_from(os.environ)
-    sockets = bound_sockets(options.host, options.port, is_shared=True) if is_first else []
-    async with running_app(knowledge, options, access, tracing, siblings, set_aside) as app:
-        if not is_first:
-            await app.until_ready()  # the others answer meanwhile
-            sockets = bound_sockets(options.host, options.port, is_shared=True)
+    if is_first:
+        sockets = bound_sockets(options.host, options.port, is_shared=True)
+        await serve_sockets(
+            open_base,
+            options,
+            access,
+            sockets,
+            TeamServer.listen_to_signals,
+            tracing,
+            siblings,
+            set_aside,
+        )
+        return
+    async with running_app(open_base(), options, access, tracing, siblings, set_aside) as app:
+        await app.until_ready()  # the others answer meanwhile
         server = TeamServer(app, options)
-        sweeping = asyncio.create_task(sweep(server, options.limits))
         server.listen_to_signals()
-        try:
-            await server.serve(sockets)
-        finally:
-            sweeping.cancel()
+        await server.serve(bound_sockets(options.host, options.port, is_shared=True))
     tracing.close()
 
 
@@ -155,24 +164,47 @@ def _begin_to_log(settings: Settings) -> None:
 
 
 async def serve_sockets(
-    knowledge: KnowledgeBase,
+    open_base: OpenBase,
     options: HttpOptions,
     access: Access,
     sockets: Sequence[socket.socket],
     on_ready: Callable[["TeamServer"], None],
     tracing: Tracing,
+    siblings: Siblings | None = None,
     on_warm: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve on sockets until the server, which is handed over when it is ready, is told to end."""
-    async with running_app(knowledge, options, access, tracing, on_warm=on_warm) as app:
-        server = TeamServer(app, options)
-        sweeping = asyncio.create_task(sweep(server, options.limits))
-        on_ready(server)
-        try:
-            await server.serve(list(sockets))
-        finally:
-            sweeping.cancel()
+    """Serve on sockets until the server, which is handed over when it is ready, is told to end.
+
+    Args:
+        open_base: opens what is served, while the server says that it is not ready.
+    """
+    entrance = Entrance(access.rules)
+    server = TeamServer(entrance, options)
+    serving = asyncio.create_task(server.serve(list(sockets)))
+    try:
+        knowledge = await _beside(open_base)
+        async with running_app(knowledge, options, access, tracing, siblings, on_warm) as app:
+            entrance.open(app)
+            on_ready(server)
+            await serving
+    finally:
+        serving.cancel()
     tracing.close()
+
+
+async def _beside(open_base: OpenBase) -> KnowledgeBase:
+    """What is served, opened in a thread that does not hold up the end of the process."""
+    opening: Future[KnowledgeBase] = Future()
+    opening.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            opening.set_result(open_base())
+        except BaseException as error:  # whoever waits for it raises it
+            opening.set_exception(error)
+
+    threading.Thread(target=work, name="sage-open", daemon=True).start()
+    return await asyncio.wrap_future(opening)
 
 
 def addresses_of(sockets: Sequence[socket.socket]) -> list[str]:
@@ -222,7 +254,7 @@ def bound_sockets(
     return found
 
 
-def _uvicorn_config(app: TeamApp, options: HttpOptions) -> uvicorn.Config:
+def _uvicorn_config(app: TeamApp | Entrance, options: HttpOptions) -> uvicorn.Config:
     limits = options.limits
     return uvicorn.Config(
         app,
@@ -246,9 +278,10 @@ def _uvicorn_config(app: TeamApp, options: HttpOptions) -> uvicorn.Config:
 class TeamServer(uvicorn.Server):
     """A uvicorn that ends with the exit code 0 when it is asked to, and in any case in time."""
 
-    def __init__(self, app: TeamApp, options: HttpOptions) -> None:
+    def __init__(self, app: TeamApp | Entrance, options: HttpOptions) -> None:
         super().__init__(_uvicorn_config(app, options))
         self._app = app
+        self._limits = options.limits
         self._grace_seconds = options.grace_seconds
         self._is_asked_to_end = False
 
@@ -262,6 +295,14 @@ class TeamServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to whoever runs the process."""
         yield
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until it is told to end, and drop connections that are overdue."""
+        sweeping = asyncio.create_task(sweep(self, self._limits))
+        try:
+            await super().serve(sockets)
+        finally:
+            sweeping.cancel()
 
     def listen_to_signals(self) -> None:
         """Let the signals that ask a process to go end the server."""

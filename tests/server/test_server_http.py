@@ -26,7 +26,7 @@ def ask_over_http(
         access = Access.at(addresses_of(sockets), options, knowledge.settings)
         ready: asyncio.Future[TeamServer] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(
-            serve_sockets(knowledge, options, access, sockets, ready.set_result, Tracing())
+            serve_sockets(lambda: knowledge, options, access, sockets, ready.set_result, Tracing())
         )
         server = await ready
         transport = StreamableHttpTransport(f"http://127.0.0.1:{sockets[0].getsockname()[1]}/mcp")
