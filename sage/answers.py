@@ -228,10 +228,11 @@ class PublishedInfo(TypedDict):
     """What a replica serves of one source."""
 
     source: str
-    commit: str
-    """Empty when it was published from no repository."""
-    generation: str
-    since: str
+    commit: NotRequired[str]
+    """Empty when it was published from no repository. It and what follows are left out for whoever
+    does not see every layer of the source: they change with pages that may not be seen."""
+    generation: NotRequired[str]
+    since: NotRequired[str]
 
 
 class InfoAnswer(TypedDict):

@@ -112,8 +112,10 @@ class KnowledgeBase:
 
     def narrowed(self, settings: Settings) -> "KnowledgeBase":
         """The same base with other settings: fewer layers, for somebody who may see no more."""
-        settings = settings if self._backend is None else self._backend.narrowed(settings)
-        return KnowledgeBase(settings, None, self._backend, self.light_counter)
+        settings = self.library.narrowed_settings(settings)
+        made = KnowledgeBase(settings, None, self._backend, self.light_counter)
+        made._started += self._started - self._clock()
+        return made
 
     @property
     def meaning(self) -> "SectionMeaning | None":
@@ -250,9 +252,8 @@ class KnowledgeBase:
         from sage.search.sections import SearchOptions
 
         options = SearchOptions(limit, layers=self.layer_names(layer))
-        found = self._from_index(
-            lambda _, snapshot: snapshot.search(query, options, no_deadline()), no_deadline()
-        )
+        patience = no_deadline()
+        found = self._from_index(lambda _, one: one.search(query, options, patience), patience)
         return [section.topic for section in found.sections]
 
     def overrides(self, listings: Sequence[Listing]) -> dict[str, tuple[str, ...]] | None:

@@ -54,9 +54,6 @@ class Lazy(Generic[T]):
 class Backend(Protocol):
     """Where the pages and the index of a base lie, when they are not on this machine."""
 
-    def narrowed(self, settings: Settings) -> Settings:
-        """Settings for some layers and sources, without what the others say."""
-
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads its pages, of the layers of these settings only."""
 

@@ -23,7 +23,7 @@ from sage.documents.library import Library
 from sage.documents.problems import Problem
 from sage.documents.source_roots import Listing
 from sage.documents.unserved import Unserved
-from sage.errors import TimeoutExceeded, counted
+from sage.errors import TimeoutExceeded, Unavailable, counted
 from sage.paths import KNOWLEDGE_DIR
 from sage.settings import DEFAULT_LAYERS
 from sage.sources import Source
@@ -191,7 +191,7 @@ def take_status(
         index=index,
         folder_exists=library.has_place,
         encoding=counter.encoding,
-        sources=library.sources() if len(settings.served) > 1 else (),
+        sources=_sources(library, listings),
     )
 
 
@@ -241,11 +241,24 @@ def _listings_by(library: Library, deadline: Deadline) -> dict[str, Listing]:
     for layer in library.layers:
         try:
             listing = library.refresh((layer,), deadline)[0]
-        except TimeoutExceeded:
+        except (TimeoutExceeded, Unavailable):
             continue
         if not (listing.unseen and deadline.expired):
             listings[layer] = listing
     return listings
+
+
+def _sources(library: Library, listings: Mapping[str, Listing]) -> list[tuple[Source, str]]:
+    """The sources, each with its fault, where there is more than the repository.
+
+    Whoever may see a part only is told of those that have a page in it.
+    """
+    sources = library.sources()
+    if library.settings.is_narrowed:
+        files = [one for listing in listings.values() for one in listing.files]
+        seen = {one.source for one in files}.union(*(one.overrides for one in files))
+        sources = [one for one in sources if one[0].name in seen]
+    return sources if len(library.settings.served) > 1 else []
 
 
 def _missing_layers(layers: Sequence[str], problems: Sequence[Problem]) -> list[str]:

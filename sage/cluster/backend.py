@@ -8,10 +8,19 @@ from typing import TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
 from sage.cluster.connection import ClusterOptions, Connection, NotThere
-from sage.cluster.pages import ClusterPages, scope_of
-from sage.cluster.published_settings import PublishedSettings
+from sage.cluster.loading import SourceGeneration
+from sage.cluster.pages import REMOVED, ClusterPages
+from sage.cluster.published_settings import PublishedSettings, scope_of
 from sage.cluster.reader import ClusterReader
-from sage.cluster.replica import LONGEST_WAIT_SECONDS, Replica, Scope, View
+from sage.cluster.replica import (
+    LOAD_SECONDS,
+    LONGEST_WAIT_SECONDS,
+    SILENT,
+    START_SECONDS,
+    Replica,
+    Scope,
+    View,
+)
 from sage.cluster.requests import check_search
 from sage.cluster.vectors import VectorReader
 from sage.deadline import Clock, Clocks, Deadline
@@ -34,9 +43,6 @@ from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
 T = TypeVar("T")
-
-_START_SECONDS = 60.0
-_UNLOADED = "what was published last cannot be loaded; whoever runs this server is told why"
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,14 @@ class ClusterSnapshot:
         """The best documents for a query."""
 
         def search(scope: Scope) -> Found:
-            return self._searcher(scope, deadline).search(text, options, deadline)
+            found = self._searcher(scope, deadline).search(text, options, deadline)
+            lacks = [*filter(None, (self.behind, scope.note))]
+            if not lacks:
+                return found
+            note = "; ".join(filter(None, (found.note, *lacks)))
+            return replace(found, note=note, complete=False)
 
-        found = self.engine.on_one_view(search, self.scope, deadline)
-        if not self.behind:
-            return found
-        note = "; ".join(filter(None, (found.note, self.behind)))
-        return replace(found, note=note, complete=False)
+        return self.engine.on_one_view(search, self.scope, deadline)
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text."""
@@ -110,10 +117,10 @@ class ClusterEngine:
     def state(self) -> IndexState:
         """Whether a generation is served."""
         if not self._replica.views:
-            return IndexState("empty", "opensearch", 0, 0, 0, 0, self._replica.trouble)
-        catalog = self._scope(self._replica.views[0]).catalog
-        sections = catalog.section_count
-        trouble = self._replica.trouble
+            return IndexState("empty", "opensearch", 0, 0, 0, 0, self._replica.silence)
+        scope = self._scope(self._replica.views[0])
+        catalog, sections = scope.catalog, scope.catalog.section_count
+        trouble = self._replica.silence or scope.trouble
         return IndexState("ready", "opensearch", len(catalog.slots), sections, 0, 0, trouble)
 
     @property
@@ -205,10 +212,6 @@ class ClusterBackend:
         """Those of all that is published."""
         return self._published.current
 
-    def narrowed(self, settings: Settings) -> Settings:
-        """Settings for some sources, without what is published of the others."""
-        return self._published.narrowed(settings)
-
     def library(self, settings: Settings, clocks: Clocks | None) -> Library:
         """Lists and loads pages of the layers of these settings."""
         return Library(settings, clocks, ClusterPages(self._replica, settings, self._published))
@@ -234,28 +237,19 @@ class ClusterBackend:
         replica = self._replica
         view = replica.views[0] if replica.views else View(())
         seen = scope_of(view, settings)
-        published = [
-            PublishedInfo(
-                source=source.meta.source,
-                commit=source.meta.commit,
-                generation=source.index,
-                since=datetime.fromtimestamp(source.meta.published, UTC).isoformat("T", "seconds"),
-            )
-            for source in seen.sources
-        ]
+        published = [_published(source, settings) for source in seen.sources]
         behind = round(replica.behind_seconds, 3)
         told: ReplicaInfo = {**answer, "published": published, "behind_seconds": behind}
         meaning = replica.vectors.info(seen.catalog, seen.models)
         if meaning is not None:
             told["meaning"] = meaning
-        # The names and words of other repositories are nothing for whoever sees a part only.
-        is_secret = replica.has_failed and settings.is_narrowed
-        trouble = _UNLOADED if is_secret else replica.trouble
-        trouble = trouble or self._search_trouble(seen, deadline)
+        trouble = replica.silence or self._search_trouble(seen, deadline)
+        # What another repository says is nothing for whoever sees a part only.
         refused = "" if settings.is_narrowed else self._published.refused
-        reasons = [*filter(None, (trouble, replica.behind, refused))]
+        reasons = [*filter(None, (trouble, seen.trouble, replica.behind, refused))]
         if reasons:
-            told["status"] = "unhealthy" if trouble else "degraded"
+            is_served = not trouble and (seen.sources or not seen.trouble)
+            told["status"] = "degraded" if is_served else "unhealthy"
             told["reasons"] = [*reasons, *answer["reasons"]]
         return told
 
@@ -265,9 +259,24 @@ class ClusterBackend:
             if seen.indexes:
                 patience = deadline.earlier(LONGEST_WAIT_SECONDS * 1000)
                 check_search(self._replica.connection, seen.indexes, patience)
-        except (NotThere, Unavailable, TimeoutExceeded) as error:
+        except NotThere:
+            return REMOVED
+        except TimeoutExceeded:
+            return SILENT  # that its caller had little time is not what is wrong
+        except Unavailable as error:
             return str(error)
         return ""
+
+
+def _published(source: SourceGeneration, settings: Settings) -> PublishedInfo:
+    """What is told of a source; all but its name changes also with pages that may not be seen."""
+    told = PublishedInfo(source=source.meta.source)
+    if not settings.is_narrowed or source.is_all_in(settings.layers):
+        since = datetime.fromtimestamp(source.meta.published, UTC)
+        told["commit"] = source.meta.commit
+        told["generation"] = source.index
+        told["since"] = since.isoformat("T", "seconds")
+    return told
 
 
 def open_cluster(
@@ -283,7 +292,7 @@ def open_cluster(
         clock: tells how old is what the replica knows of the alias.
 
     Raises:
-        Unavailable: the cluster does not answer, or holds nothing under that name.
+        Unavailable, TimeoutExceeded: the cluster does not answer, or holds nothing under that name.
     """
     return _opened(connection, settings, deadline, clock)[0]
 
@@ -291,11 +300,12 @@ def open_cluster(
 def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBase:
     """The same, for a server that starts with its cluster: it asks again for a minute."""
     connection = Connection(options)
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + START_SECONDS
     while True:
         try:
-            opened = _opened(connection, settings, Deadline(_START_SECONDS * 1000))
-        except Unavailable:
+            # A large base takes longer to load than a cluster may take to answer.
+            opened = _opened(connection, settings, Deadline(LOAD_SECONDS * 1000))
+        except (Unavailable, TimeoutExceeded):
             if time.monotonic() > until:
                 raise
             time.sleep(1.0)

@@ -4,20 +4,24 @@ What changed is only asked for where a generation names the one in memory as one
 from, by its key: neither the name of an index nor a number says that.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sage.cluster import generations
-from sage.cluster.connection import Connection, taken_apart
+from sage.cluster.connection import Connection, NotThere, taken_apart
 from sage.cluster.generations import Meta
 from sage.cluster.page_record import PageRows, entries_of, rows_of
 from sage.cluster.requests import all_hits
-from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS
+from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS, parse_name
 from sage.cluster.vectors import VectorReader
 from sage.cluster.words import Chunks
 from sage.deadline import Deadline
-from sage.errors import Unavailable
+from sage.errors import SageError, Unavailable
 from sage.search.catalog import DocumentEntry
+
+logger = logging.getLogger("sage.cluster")
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,29 @@ class SourceGeneration:
     words: Mapping[str, Chunks]
     """By layer."""
 
+    @cached_property
+    def layers(self) -> frozenset[str]:
+        """Those that it has a page in."""
+        return frozenset(entry.layer for entry in self.entries.values())
+
+    def is_all_in(self, layers: Iterable[str]) -> bool:
+        """Whether whoever sees these layers sees all that it may ever hold."""
+        return set(self.meta.settings["layers"]).issubset(layers)
+
     @property
     def is_whole(self) -> bool:
         """Whether it holds as much as its index says."""
         sections = sum(entry.indexed_sections for entry in self.entries.values())
         return (len(self.entries), sections) == (self.meta.documents, self.meta.sections)
+
+
+@dataclass(frozen=True)
+class AliasContent:
+    """What an alias names, as far as it can be loaded: one generation of each source."""
+
+    sources: tuple[SourceGeneration, ...]
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """By source, or by index where that is not ours, why it cannot be loaded."""
 
 
 class GenerationLoader:
@@ -45,6 +67,36 @@ class GenerationLoader:
     def __init__(self, connection: Connection, vectors: VectorReader) -> None:
         self._connection = connection
         self._vectors = vectors
+
+    def load_all(
+        self,
+        names: Iterable[str],
+        served: Sequence[SourceGeneration],
+        known: Sequence[SourceGeneration],
+        deadline: Deadline,
+    ) -> AliasContent:
+        """What some indexes hold; of a source that cannot be loaded what is served, if it is there.
+
+        Args:
+            known: what is in memory and may be built upon.
+        """
+        current = {one.index: one for one in served}
+        found: list[SourceGeneration] = []
+        faults: dict[str, str] = {}
+        for name in names:
+            try:
+                found.append(current.get(name) or self.load(name, known, deadline))
+            except Exception as error:  # whatever is wrong with one source, the others are served
+                faults[self._source_of(name)] = _told(name, error)
+        found += [
+            one
+            for one in served
+            if one.meta.source in faults and self._is_there(one.index, deadline)
+        ]
+        newest: dict[str, SourceGeneration] = {}
+        for one in sorted(found, key=lambda one: one.meta.published):
+            newest[one.meta.source] = one
+        return AliasContent(tuple(sorted(newest.values(), key=lambda one: one.index)), faults)
 
     def load(
         self, index: str, known: Iterable[SourceGeneration], deadline: Deadline
@@ -69,6 +121,22 @@ class GenerationLoader:
         if not found.is_whole or self._meta(index, deadline).key != meta.key:
             raise Unavailable(f"{index} does not hold what it says; publish again")
         return found
+
+    def _source_of(self, index: str) -> str:
+        """Whose generation an index is by its name."""
+        parts = parse_name(index)
+        is_ours = parts is not None and parts.base == self._connection.options.base
+        return parts.source if parts is not None and is_ours else index
+
+    def _is_there(self, index: str, deadline: Deadline) -> bool:
+        """Whether what was loaded can still be searched."""
+        try:
+            self._connection.get(f"/{index}/_mapping", deadline)
+        except NotThere:
+            return False
+        except SageError:  # nobody can say now
+            return True
+        return True
 
     def _meta(self, index: str, deadline: Deadline) -> Meta:
         return next(generations.metas(self._connection, [index], deadline))[1]
@@ -107,6 +175,14 @@ class GenerationLoader:
             place = hit["_source"]
             words.setdefault(place["layer"], {})[place["chunk"]] = hit["fields"]["words"][0]
         return SourceGeneration(index, meta, entries, rows, words)
+
+
+def _told(index: str, error: Exception) -> str:
+    """Why an index cannot be loaded; what nobody expected is logged with all there is."""
+    if isinstance(error, SageError):
+        return str(error)
+    logger.error("%s could not be loaded", index, exc_info=error)
+    return f"{index} is damaged ({type(error).__name__}); publish again"
 
 
 def nearest_ancestor(meta: Meta, known: Iterable[SourceGeneration]) -> SourceGeneration | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sage.cluster.connection import NotThere, taken_apart
 from sage.cluster.page_record import from_column
-from sage.cluster.published_settings import PublishedSettings
-from sage.cluster.replica import Replica, Scope, View
+from sage.cluster.published_settings import PublishedSettings, scope_of
+from sage.cluster.replica import Replica, Scope
 from sage.cluster.requests import all_hits, inside, searched
 from sage.cluster.schema import ANCHORS, HEADINGS, page_id
 from sage.deadline import Deadline
@@ -19,11 +19,6 @@ from sage.errors import TimeoutExceeded, Unavailable
 from sage.settings import Settings
 
 REMOVED = "this generation was removed meanwhile; ask again for the one in force"
-
-
-def scope_of(view: View, settings: Settings) -> Scope:
-    """What may be seen of a view with some settings."""
-    return view.scope(settings.layers, settings.seen_sources)
 
 
 class ClusterPages:
@@ -39,6 +34,10 @@ class ClusterPages:
         """The settings of all that is published."""
         return self._published.current
 
+    def narrowed(self, settings: Settings) -> Settings:
+        """Settings for some of them, without what is published of the others."""
+        return self._published.narrowed(settings)
+
     def follow(self, deadline: Deadline) -> None:
         """See what is published now."""
         self._replica.follow(deadline)
@@ -46,7 +45,10 @@ class ClusterPages:
     def refresh(self, layers: Sequence[str], deadline: Deadline) -> tuple[Listing, ...]:
         """What the layers hold, all of one view."""
         scope = scope_of(self._replica.view(deadline), self._settings)
-        listings = scope.earlier_listings if self._replica.behind else scope.listings
+        if scope.trouble and not scope.sources:
+            raise Unavailable(scope.trouble)
+        is_behind = self._replica.behind or scope.note
+        listings = scope.earlier_listings if is_behind else scope.listings
         return tuple(listings[layer] for layer in layers)
 
     def read(self, source: SourceFile, deadline: Deadline) -> tuple[bytes, Stamp]:

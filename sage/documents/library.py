@@ -54,6 +54,9 @@ class PageStore(Protocol):
     def settings(self) -> Settings:
         """The settings that they were published with last."""
 
+    def narrowed(self, settings: Settings) -> Settings:
+        """Settings for some layers and sources, without what the others say."""
+
     def follow(self, deadline: Deadline) -> None:
         """See what is published now, while nobody asks."""
 
@@ -104,7 +107,7 @@ class Library:
     def sources(self) -> list[tuple[Source, str]]:
         """The sources, nearest first, each with the reason why it cannot be served now."""
         if self._pages is not None:
-            return [(source, "") for source in self.settings.served]
+            return [(source, source.fault) for source in self.settings.served]
         return [(root.source, root.fault) for root in self._sources.values()]
 
     @property
@@ -126,6 +129,10 @@ class Library:
         if self._pages is None or self.settings.is_narrowed:
             return self.settings
         return self._pages.settings
+
+    def narrowed_settings(self, settings: Settings) -> Settings:
+        """Settings for some layers and sources as they are now, without what the others say."""
+        return settings if self._pages is None else self._pages.narrowed(settings)
 
     @property
     def has_place(self) -> bool:

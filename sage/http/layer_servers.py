@@ -24,6 +24,7 @@ from sage.http.mcp_endpoint import CallTool, mcp_app, tool_result
 from sage.http.metrics import UNKNOWN, Observation, Observer, observed_by, observed_call
 from sage.knowledge import KnowledgeBase
 from sage.server.async_knowledge import AsyncKnowledge, error_line
+from sage.settings import Settings
 
 if TYPE_CHECKING:
     from sage.page.site import Site
@@ -60,7 +61,7 @@ class LayerServers:
         self._open: dict[_Shown, _OpenServer] = {}
         self._replaced: set[_OpenServer] = set()
         """Those over earlier settings, until the last of their calls has ended."""
-        self._everything = self._narrowed(TokenScope())
+        self._everything = _shown(knowledge.settings, TokenScope())
 
     @contextlib.asynccontextmanager
     async def endpoint(self, scope: TokenScope) -> AsyncIterator[ASGIApp]:
@@ -85,7 +86,7 @@ class LayerServers:
     @contextlib.asynccontextmanager
     async def _used(self, scope: TokenScope) -> AsyncIterator["_OpenServer"]:
         self._renew()
-        server = self._server(self._narrowed(scope))
+        server = self._server(_shown(self._all.settings, scope))
         server.users += 1
         try:
             yield server
@@ -108,14 +109,18 @@ class LayerServers:
         settings = self._all.library.current_settings
         if settings is self._all.settings:
             return
-        self._all = self._all.narrowed(settings)
-        self._everything = self._narrowed(TokenScope())
+        everything = _shown(settings, TokenScope())
+        self._all, self._everything = self._all.narrowed(settings), everything
         replaced = list(self._open.values())
         self._open.clear()
         for server in replaced:
-            self._replaced.add(server)
-            server.replace(self._replaced.discard)
+            self._replace(server)
         self._on_renewed(self._all)
+
+    def _replace(self, server: "_OpenServer") -> None:
+        """Close a server over earlier settings when the last of its calls has ended."""
+        self._replaced.add(server)
+        server.replace(self._replaced.discard)
 
     async def close(self) -> None:
         servers = [*self._open.values(), *self._replaced]
@@ -128,29 +133,24 @@ class LayerServers:
         """How many servers are open."""
         return len(self._open)
 
-    def _narrowed(self, scope: TokenScope) -> "_Shown":
-        settings = self._all.settings
-        served = [one for one in settings.served if _holds(scope.sources, one.name)]
-        if not served:
-            raise out_of_scope("the token is for sources that this server does not serve")
-        theirs = {layer for one in served for layer in one.layers}
-        layers = [one for one in settings.layers if _holds(scope.layers, one) and one in theirs]
-        if not layers:
-            raise out_of_scope("the token is for layers that this server does not serve")
-        return _Shown(tuple(layers), tuple(one.name for one in served))
-
     def _server(self, seen: "_Shown") -> "_OpenServer":
-        server = self._open.pop(seen, None)
+        server, settings = self._open.pop(seen, None), self._settings(seen)
+        # Those of all may stay while what is said of some pages changes.
+        if server is not None and server.settings != settings:
+            self._replace(server)
+            server = None
         if server is None or server.has_failed:
-            server = _OpenServer(self._knowledge(seen), self._opener, self._site_maker)
+            is_all = settings is self._all.settings
+            knowledge = self._all if is_all else self._all.narrowed(settings)
+            server = _OpenServer(knowledge, self._opener, self._site_maker)
         self._open[seen] = server  # behind those that were used before
         self._close_idle()
         return server
 
-    def _knowledge(self, seen: "_Shown") -> KnowledgeBase:
+    def _settings(self, seen: "_Shown") -> Settings:
         settings = self._all.settings
         if seen == self._everything:
-            return self._all
+            return settings
         # An index of its own: one that was shared would hold words of the others.
         name = "+".join(seen.layers)
         if seen.sources != self._everything.sources:
@@ -164,7 +164,7 @@ class LayerServers:
             cache_dir=settings.cache_dir / "layers" / name,
             recipes=recipes_for_layers(settings.recipes, seen.layers),
         )
-        return self._all.narrowed(narrowed)
+        return self._all.library.narrowed_settings(narrowed)
 
     def _close_idle(self) -> None:
         idle = [
@@ -183,6 +183,24 @@ class _Shown(NamedTuple):
     sources: tuple[str, ...]
 
 
+def _shown(settings: Settings, scope: TokenScope) -> _Shown:
+    """What a token sees of all that is served.
+
+    Raises:
+        Refused: nothing.
+    """
+    served = [one for one in settings.served if _holds(scope.sources, one.name)]
+    if not served:
+        raise out_of_scope("the token is for sources that this server does not serve")
+    theirs = {layer for one in served for layer in one.layers}
+    layers = [one for one in settings.layers if _holds(scope.layers, one) and one in theirs]
+    if not layers:
+        raise out_of_scope("the token is for layers that this server does not serve")
+    # One that has none of these layers is not to be known of.
+    named = [one.name for one in served if set(one.layers).intersection(layers)]
+    return _Shown(tuple(layers), tuple(named))
+
+
 def _holds(names: Sequence[str] | None, name: str) -> bool:
     return names is None or name in names
 
@@ -196,6 +214,7 @@ class _OpenServer:
         self.users = 0
         self._is_replaced = False
         self._knowledge = knowledge
+        self.settings = knowledge.settings
         self._site_maker = site_maker
         self.ready: asyncio.Future[ASGIApp] = asyncio.get_running_loop().create_future()
         self._leaving = asyncio.Event()

@@ -12,9 +12,11 @@ import pytest
 from sage.answers import ReplicaInfo
 from sage.cluster.backend import open_cluster
 from sage.cluster.connection import ClusterOptions, Connection
+from sage.cluster.generations import all_of
 from sage.cluster.options import cluster_options
 from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.cluster.replica import LOOK_SECONDS
+from sage.cluster.schema import MAPPING, Name
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
 from sage.settings import rootless_settings
@@ -112,6 +114,21 @@ def beside(team: Team, folder: Path) -> Team:
 def told(replica: KnowledgeBase) -> ReplicaInfo:
     """What a replica says of itself."""
     return cast("ReplicaInfo", replica.info())
+
+
+def name_in_alias(team: Team, source: str, mapping: int = MAPPING + 1) -> str:
+    """Let the alias name an index of a source that no replica of this version can load."""
+    base, connection = team.options.base, team.connection
+    new = str(Name(base, source, "0123456789abcdef", mapping))
+    old = [name for name in team.served if f"-{source}-" in name]
+    said = all_of(connection, source, Deadline(30_000))[old[0]]
+    body = {"mappings": {"_meta": said.to_json()}}
+    connection.request("PUT", f"/{new}", body, Deadline(30_000))
+    actions = [{"remove": {"index": name, "alias": base}} for name in old]
+    actions.append({"add": {"index": new, "alias": base}})
+    connection.request("POST", "/_aliases", {"actions": actions}, Deadline(30_000))
+    team.clock.skip(LOOK_SECONDS)
+    return old[0]
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

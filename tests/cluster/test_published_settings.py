@@ -1,14 +1,19 @@
 """Sources, layers and settings that are published while a server runs are served at once."""
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sage.access.token_file import TokenFile
+from sage.cluster import repository_pages
+from sage.cluster.replica import UNLOADED
+from sage.deadline import Deadline
 from tests import httpkit
-from tests.cluster.conftest import Team, beside, eventually, told
+from tests.cluster.conftest import Team, beside, eventually, name_in_alias, told
 from tests.http import test_source_tokens as source_tokens
 
 RUNBOOK = {"runbooks/restart.md": "# Restart\n\nThe wombat restarts the queue.\n"}
@@ -131,29 +136,136 @@ def test_a_token_for_a_source_gets_synonyms_and_task_types_of_no_other(
     assert "triage" not in offered[payments]
 
 
-def test_settings_that_cannot_be_used_are_told_and_those_before_stay(
-    client: httpkit.Client, team: Team, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch
+def published_unchecked(monkeypatch: pytest.MonkeyPatch, **said: Any) -> None:
+    """Let the repository publish settings that nobody looks at."""
+    shared = repository_pages._shared
+    monkeypatch.setattr(repository_pages, "_shared", lambda settings: {**shared(settings), **said})
+
+
+@pytest.mark.parametrize(
+    "recipe", [{"based_on": "nothing"}, {"layers": {"nolayer": 5}}], ids=["base", "layer"]
+)
+def test_settings_that_cannot_be_used_are_left_out_and_told(
+    recipe: Mapping[str, Any],
+    client: httpkit.Client,
+    team: Team,
+    tokens: TokenFile,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     header = bearer(tokens, "all", None, None)
-    part = bearer(tokens, "part", ("core",), None)
+    part = bearer(tokens, "part", ("core",), ("own",))
 
     def state(header: str = header) -> str:
         answer: str = client.call("sage_info", {}, header)["structuredContent"]["status"]
         return answer
 
-    (team.base.root / "sage.yaml").write_text("recipes: {triage: {based_on: nothing}}\n")
-    with monkeypatch.context() as patched:  # as another version that knows another task type
-        patched.setattr("sage.cluster.publish.load_recipes", lambda _: {})
-        team.publish({"core/two.md": "# Two\n\nThe bilby is second.\n"})
+    (team.base.root / "sage.yaml").write_text(
+        "synonyms: {marsupial: [quokka]}\nrecipes: {triage: {based_on: debugging}}\n"
+    )
+    team.publish()
+    other = beside(team, tmp_path / "payments")
+    with monkeypatch.context() as patched:
+        bad = {"recipes": {"refund": recipe}, "synonyms": {"monotreme": ["numbat"]}}
+        published_unchecked(patched, **bad)
+        other.publish(ERRORS, source="payments")
     eventually(lambda: state() == "degraded", "words about the settings")
     (reason,) = client.call("sage_info", {}, header)["structuredContent"]["reasons"]
-    assert "published last cannot be used" in reason
+    assert "for the source payments cannot be used" in reason
     assert "correct sage.yaml and publish again" in reason
     assert state(part) == "healthy"
-    assert topics(client, header, "bilby") == ["core/two"]
-    (team.base.root / "sage.yaml").unlink()
-    team.publish()
+    assert topics(client, header, "numbat") == ["guidelines/payments/errors"]
+    assert topics(client, header, "marsupial") == ["core/one"]
+    assert not topics(client, header, "monotreme")
+    assert {"triage"} <= task_types_offered(client, header)
+    assert "refund" not in task_types_offered(client, header)
+    fresh = team.replica()
+    assert (told(fresh)["status"], told(fresh)["reasons"]) == ("degraded", [reason])
+    assert set(fresh.task_types) == task_types_offered(client, header)
+    other.publish(source="payments")
     eventually(lambda: state() == "healthy", "signs of the correction")
+
+
+def test_a_token_for_a_source_gets_what_was_published_for_it_last(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    """Also where another source has the last word for all together."""
+    (team.base.root / "sage.yaml").write_text("synonyms: {animal: [quokka]}\n")
+    team.publish()
+    other = beside(team, tmp_path / "payments")
+    (other.base.root / "sage.yaml").write_text("synonyms: {animal: [numbat]}\n")
+    other.publish({**ERRORS, "guidelines/quiet.md": "# Quiet\n\nA fjord.\n"}, source="payments")
+    payments = bearer(tokens, "payments", None, ("payments",))
+    errors, quiet = "guidelines/payments/errors", "guidelines/payments/quiet"
+    eventually(lambda: topics(client, payments, "animal") == [errors], "its synonym")
+    (other.base.root / "sage.yaml").write_text("synonyms: {animal: [fjord]}\n")
+    other.publish(source="payments")
+    eventually(lambda: topics(client, payments, "animal") == [quiet], "its new synonym")
+
+
+def test_a_token_for_layers_learns_nothing_of_a_source_without_a_page_in_them(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    core = bearer(tokens, "core", ("core", "guidelines"), None)
+    everybody = bearer(tokens, "all", None, None)
+
+    def all_told() -> str:
+        asked = [*source_tokens.requests(), ("tools/call", {"name": "sage_info", "arguments": {}})]
+        reference = {"type": "ref/prompt", "name": "sage_task_prompt"}
+        given = {"ref": reference, "argument": {"name": "task_type", "value": ""}}
+        asked.append(("completion/complete", given))
+        query = {"name": "sage_search", "arguments": {"query": "x", "source": "nowhere"}}
+        asked.append(("tools/call", query))
+        told = json.dumps([client.ask(*one, core, era=httpkit.NEW) for one in asked])
+        return re.sub(r'[\\"]+(\w+_(ms|seconds)|hit_rate)[\\"]+: ?[\d.]+', "", told)
+
+    before = all_told()
+    other = beside(team, tmp_path / "shadow")
+    (other.base.root / "sage.yaml").write_text(
+        "layers: [core, practices, shadowlayer]\nsynonyms: {orca: [quokka]}\n"
+        "recipes: {narwhaltask: {layers: {shadowlayer: 5}}}\n"
+    )
+    hidden = {"practices/a.md": "# A\n\nThe numbat.\n", "shadowlayer/b.md": "# B\n\nHidden.\n"}
+    other.publish(hidden, source="shadow")
+    eventually(lambda: bool(topics(client, everybody, "numbat")), "pages of the new source")
+    assert topics(client, everybody, "orca")
+    assert not topics(client, core, "orca")
+    assert all_told() == before
+    team.publish({"practices/more.md": "# More\n\nThe bilby.\n"})
+    eventually(lambda: bool(topics(client, everybody, "bilby")), "the page that is not seen")
+    assert all_told() == before
+    assert json.loads(client.call("sage_info", {}, core)["content"][0]["text"])["published"] == [
+        {"source": "own"}
+    ]
+
+
+def test_a_source_that_cannot_be_loaded_is_named_to_nobody_who_may_not_know_it(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    beside(team, tmp_path / "secret").publish(ERRORS, source="topsecret")
+    everybody = bearer(tokens, "all", None, None)
+    own = bearer(tokens, "own", None, ("own",))
+    layer = bearer(tokens, "layer", ("core", "guidelines"), None)
+    theirs = bearer(tokens, "theirs", None, ("topsecret",))
+    eventually(lambda: bool(topics(client, theirs, "numbat")), "pages of the other source")
+    old = name_in_alias(team, "topsecret")
+    team.connection.request("DELETE", f"/{old}", None, Deadline(30_000))
+
+    def info(header: str) -> str:
+        return str(client.call("sage_info", {}, header)["structuredContent"])
+
+    eventually(lambda: "topsecret is not served" in info(everybody), "words about the source")
+    assert client.get("/readyz").status == 200
+    for header in (own, layer):
+        for method, params in source_tokens.requests():
+            assert "topsecret" not in json.dumps(client.ask(method, params, header))
+        assert topics(client, header, "quokka") == ["core/one"]
+    assert "'healthy'" in info(own)
+    assert UNLOADED in info(layer)
+    answer = client.call("sage_search", {"query": "numbat"}, theirs)
+    assert answer["content"][0]["text"] == f"UNAVAILABLE: {UNLOADED}"
+    assert UNLOADED in info(theirs)
+    assert "another version" not in info(theirs)
 
 
 @pytest.mark.parametrize("before", [3, 1], ids=["served from the start", "published meanwhile"])

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -13,12 +13,15 @@ from sage.cluster.backend import open_cluster
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import ClusterOptions, Connection
 from sage.cluster.generations import all_of, write_meta
+from sage.cluster.replica import UNLOADED
 from sage.deadline import Deadline
+from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.settings import rootless_settings
 from sage.values import OWN
-from tests.cluster.conftest import Team, beside, eventually, narrowed, told
+from tests.cluster.conftest import Team, beside, eventually, name_in_alias, narrowed, told
 from tests.cluster.nodes import Node
+from tests.processes import PATIENCE_SECONDS
 
 State = Mapping[str, str]
 
@@ -135,7 +138,7 @@ class SlowLoads(Connection):
         self.may_load = threading.Event()
         self.may_load.set()
 
-    def __enter__(self) -> "SlowLoads":
+    def __enter__(self) -> Self:
         return self
 
     def request(self, method: str, path: str, body: object, *rest: Any, **more: Any) -> Any:
@@ -179,7 +182,8 @@ def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> No
                 lambda least=least: replica.info(Deadline(500))["behind_seconds"] > least,  # type: ignore[misc,typeddict-item]
                 f"{least} s since the alias was known",
             )
-        assert replica.info(Deadline(500))["status"] == "unhealthy"
+        info = replica.info(Deadline(500))
+        assert (info["status"], "ask for less" in str(info["reasons"])) == ("unhealthy", False)
     finally:
         node.kill(signal.SIGCONT)
     eventually(lambda: told(replica)["status"] == "healthy", "signs of its recovery")
@@ -193,13 +197,130 @@ def test_what_cannot_be_loaded_is_told_and_what_is_in_memory_is_served(team: Tea
     index = team.served[0]
     meta = all_of(team.connection, OWN, Deadline(30_000))[index]
     write_meta(team.connection, index, replace(meta, documents=99), Deadline(30_000))
-    assert replica.search("apple")["results"]
+    answer = replica.search("apple")
+    assert (bool(answer["results"]), answer["complete"]) == (True, False)
+    assert answer["note"] == "the source own is served as it was before"
     info = told(replica)
-    assert info["status"] == "unhealthy"
+    assert info["status"] == "degraded"
     assert "does not hold what it says" in info["reasons"][0]
     part = told(narrowed(replica, ("core", "practices")))
-    assert part["status"] == "unhealthy"
-    assert index not in part["reasons"][0]
+    assert (part["status"], part["reasons"]) == ("degraded", [UNLOADED])
+    assert index not in str(part)
     write_meta(team.connection, index, meta, Deadline(30_000))
     eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
     assert told(replica)["status"] == "healthy"
+
+
+def test_a_source_that_cannot_be_loaded_holds_up_no_other(team: Team, payments: Team) -> None:
+    publish(team, A)
+    publish(payments, {"practices/dingo.md": page("dingo")}, source="payments")
+    replica = team.replica()
+    old = name_in_alias(team, "payments")
+    publish(team, B)
+    eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
+    answer = replica.search("dingo")
+    assert (len(answer["results"]), answer["complete"]) == (1, False)
+    assert answer["note"] == "the source payments is served as it was before"
+    team.connection.request("DELETE", f"/{old}", None, Deadline(30_000))
+    for one in (replica, team.replica()):
+        answer = one.search("dingo")
+        assert (answer["results"], answer["complete"]) == ([], False)
+        assert "the source payments is not served" in answer["note"]
+        assert one.search("badger")["results"]
+        info = told(one)
+        assert (info["status"], [said["source"] for said in info["published"]]) == (
+            "degraded",
+            ["own"],
+        )
+        assert "payments is not served" in info["reasons"][0]
+        assert "another version of SAGE" in info["reasons"][0]
+    publish(payments, C, source="payments")
+    assert replica.search("civet")["results"]
+    assert told(replica)["status"] == "healthy"
+
+
+def test_a_foreign_index_in_the_alias_is_told_and_the_rest_is_served(team: Team) -> None:
+    publish(team, A)
+    foreign = f"{team.options.base}notes"
+    team.connection.request("PUT", f"/{foreign}", None, Deadline(30_000))
+    action = {"add": {"index": foreign, "alias": team.options.base}}
+    team.connection.request("POST", "/_aliases", {"actions": [action]}, Deadline(30_000))
+    replica = team.replica()
+    assert replica.search("apple")["results"]
+    assert f"{foreign} was not written by SAGE" in told(replica)["reasons"][0]
+
+
+def test_where_nothing_can_be_loaded_a_replica_does_not_start(team: Team) -> None:
+    publish(team, A)
+    replica = team.replica()
+    old = name_in_alias(team, OWN)
+    team.connection.request("DELETE", f"/{old}", None, Deadline(30_000))
+    with pytest.raises(Unavailable, match="another version of SAGE"):
+        team.replica()
+    with pytest.raises(Unavailable, match="the source own is not served"):
+        replica.search("apple")
+    assert told(replica)["status"] == "unhealthy"
+
+
+def test_a_thread_that_cannot_start_is_tried_again(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(team, A)
+    replica = team.replica()
+    publish(team, B)
+    start, refused = threading.Thread.start, threading.Event()
+
+    def full(thread: threading.Thread) -> None:
+        if thread.name == "sage-load" and not refused.is_set():
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", full)
+    assert not replica.search("badger")["results"]
+    assert refused.is_set()
+    team.clock.skip(1.0)
+    assert replica.search("badger")["results"]
+
+
+def test_whoever_opens_a_base_that_loads_slowly_waits_no_longer_than_it_said(team: Team) -> None:
+    publish(team, A)
+    settings = rootless_settings(environment=team.base.environment)
+    with SlowLoads(team.options) as slow:
+        slow.may_load.clear()
+        with pytest.raises(TimeoutExceeded, match="is being loaded still"):
+            open_cluster(slow, settings, Deadline(300))
+        slow.may_load.set()
+        for thread in threading.enumerate():
+            if thread.name == "sage-load":
+                thread.join(PATIENCE_SECONDS)
+
+
+class SilentAlias(SlowLoads):
+    """Answers nobody that asks for the alias until it is told to."""
+
+    asked = threading.Event()
+
+    def request(self, method: str, path: str, body: object, *rest: Any, **more: Any) -> Any:
+        if path.startswith("/_alias/"):
+            self.asked.set()
+            self.may_load.wait(PATIENCE_SECONDS)
+        return super().request(method, path, body, *rest, **more)
+
+
+def test_whoever_follows_waits_for_nobody_who_looks(team: Team) -> None:
+    publish(team, A)
+    settings = rootless_settings(environment=team.base.environment)
+    with SilentAlias(team.options) as slow:
+        replica = open_cluster(slow, settings, Deadline(60_000), team.clock)
+        slow.may_load.clear()
+        slow.asked.clear()
+        team.clock.skip(1.0)
+        looking = threading.Thread(target=replica.search, args=("apple",))
+        looking.start()
+        assert slow.asked.wait(PATIENCE_SECONDS)
+        replica.library.follow(Deadline(50))
+        assert not slow.may_load.is_set()
+        assert replica.search("apple")["results"]
+        slow.may_load.set()
+        looking.join(PATIENCE_SECONDS)

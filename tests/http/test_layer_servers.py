@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ import pytest
 from sage.access.refusals import Refused
 from sage.access.token_file import TokenScope
 from sage.check.run import check_knowledge
+from sage.deadline import Clocks
+from sage.documents.library import Library
+from sage.errors import InvalidInput
 from sage.http.layer_servers import MAX_OPEN, LayerServers
 from sage.knowledge import KnowledgeBase, open_knowledge
 from tests.conftest import Base
@@ -214,3 +219,53 @@ def test_a_page_of_a_layer_that_is_hidden_is_no_other_layers_page(base: Base) ->
     found = check_knowledge(narrowed.settings, date(2026, 1, 1))
     assert found.pages == 1
     narrowed.close()
+
+
+def test_settings_that_nothing_can_be_served_with_change_nothing(
+    knowledge: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = replace(knowledge.settings, layers=(), own_layers=())
+
+    async def work() -> None:
+        layer_servers = LayerServers(knowledge, Opened())
+        with monkeypatch.context() as patched:
+            patched.setattr(Library, "current_settings", nothing)
+            with pytest.raises(Refused):
+                await layers_seen(layer_servers)
+        assert await layers_seen(layer_servers) == knowledge.settings.layers
+        await layer_servers.close()
+
+    run(work())
+
+
+def test_a_narrower_base_is_as_old_as_the_server(base: Base) -> None:
+    now = [100.0]
+    knowledge = KnowledgeBase(base.settings(), Clocks(monotonic=lambda: now[0]))
+    now[0] += 3_600
+    narrow = knowledge.narrowed(replace(knowledge.settings, is_narrowed=True, layers=("core",)))
+    assert narrow.info()["uptime_seconds"] >= knowledge.info()["uptime_seconds"] == 3_600
+
+
+def test_a_token_for_layers_is_told_of_no_source_without_them(
+    base: Base, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, layer in (("shadow", "dark"), ("empty", "core"), ("open", "core")):
+        (tmp_path / name / ".knowledge" / layer).mkdir(parents=True)
+        (tmp_path / name / "sage.yaml").write_text(f"layers: [{layer}]\n")
+    (tmp_path / "open" / ".knowledge" / "core" / "a.md").write_text("# A\n\nSeen.\n")
+    base.write({"core/one.md": "# One\n\nText.\n"})
+    named = [f"{name}={tmp_path / name}" for name in ("shadow", "empty", "open")]
+
+    async def work() -> None:
+        opened = Opened()
+        layer_servers = LayerServers(open_knowledge(base.settings(sources=named)), opened)
+        await layers_seen(layer_servers, "core")
+        await layer_servers.close()
+        (narrow,) = opened.ever
+        told = narrow.info()["knowledge_base"]["sources"]
+        assert [one["name"] for one in told] == ["own", "open"]
+        with pytest.raises(InvalidInput) as caught:
+            narrow.search("text", source="nowhere")
+        assert "shadow" not in str(caught.value)
+
+    run(work())
