@@ -9,7 +9,7 @@ import typer
 from sage.cli.help import Command, examples
 from sage.cli.options import Json, Quiet, Root, Verbose, settings_at, tokens_option
 from sage.cli.terminal import print_json, print_note, print_rows, print_table
-from sage.errors import ConfigError, InvalidInput, counted
+from sage.errors import ConfigError, InvalidInput, counted, did_you_mean
 from sage.paths import find_token_file
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sage.care.usage import UsageSummary
 
 _DURATION = re.compile(r"([0-9]{1,5})([mhdw])")
+_MAX_NAME = 200
 _UNIT_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 TokensFile = Annotated[Path | None, tokens_option()]
@@ -203,16 +204,34 @@ def _described(token: "BearerToken", now: float) -> dict[str, object]:
 
 
 def _named(what: str, given: str | None, root: Path | None) -> list[str] | None:
-    """The layers or sources that a flag names, each of which must be one."""
+    """The layers or sources that a flag names; each must be one of a root that is named too.
+
+    Elsewhere the server may serve another base, or what was published to a cluster.
+    """
     if given is None:
         return None
     wanted = [name.strip() for name in given.split(",") if name.strip()]
     if not wanted:
         raise InvalidInput(f"--{what}s names no {what}; leave it out for a token for all {what}s")
-    served = _served(what, root)
+    from sage.sources import is_name
+    from sage.values import ALL_LAYERS
+
     for name in wanted:
-        if served is not None and name not in served:
-            raise InvalidInput(f"there is no {what} {name}; the {what}s are {', '.join(served)}")
+        if not is_name(name) or len(name) > _MAX_NAME or name.casefold() == ALL_LAYERS:
+            raise InvalidInput(
+                f"{name[:_MAX_NAME]!r} cannot name a {what}; use letters, digits, - and _, and "
+                f"leave --{what}s out for all"
+            )
+    served = _served(what, root)
+    unknown = [name for name in wanted if served is not None and name not in served]
+    if served is not None and unknown:
+        known = f"the {what}s are {', '.join(served)}{did_you_mean(unknown[0], served)}"
+        if root is not None:
+            raise InvalidInput(f"there is no {what} {unknown[0]}; {known}")
+        print_note(
+            f"there is no {what} {', '.join(unknown)} here ({known}); the token is for what "
+            "its server has under that name"
+        )
     return wanted
 
 

@@ -101,6 +101,29 @@ def test_away_from_a_repository_layers_are_taken_as_they_are(
     assert tokens.verify(made.stdout.strip()) == Grant("ci", ("anything",))
 
 
+@pytest.mark.parametrize("option", ["--layers", "--sources"])
+@pytest.mark.parametrize("name", ["BAD x", "a/b", "all", "x" * 201])
+def test_what_can_name_no_layer_or_source_is_refused(
+    option: str, name: str, tokens: TokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SAGE_ROOT", raising=False)
+    with pytest.raises(InvalidInput, match="cannot name a"):
+        sage("token", "create", "ci", option, name, "--tokens", tokens.path)
+    assert tokens.tokens() == []
+
+
+def test_a_name_that_a_cluster_may_have_is_taken_and_told(
+    tokens: TokenFile, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.delenv("SAGE_ROOT", raising=False)
+    made = sage("token", "create", "ci", "--layers", "practises", "--tokens", tokens.path)
+    assert "there is no layer practises here (the layers are core, " in made.stderr
+    assert "did you mean practices?" in made.stderr
+    assert tokens.verify(made.stdout.strip()) == Grant("ci", ("practises",))
+
+
 def test_usage_shows_what_was_read_and_what_was_not(root: Path, tmp_path: Path) -> None:
     log = UsageLog(tmp_path / "usage.jsonl", with_queries=True)
     mark = {"content": "<!-- .knowledge/core/principles.md -->\n"}
