@@ -201,7 +201,7 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
             left_out.append(loaded.problem)
     rank = {layer: position for position, layer in enumerate(library.layers)}
     documents.sort(key=lambda document: (rank[document.layer], document.reading_order))
-    return Loading(documents, unread, failed, left_out)
+    return Loading(documents, unread, failed, left_out=left_out)
 
 
 def load_in_time(
