@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from sage.cluster.publish import Progress, Published
 
 
-_SHOWN_PROBLEMS = 5
-
-
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
     variable = "SAGE_OPENSEARCH_" + name.removeprefix("--").replace("-", "_").upper()
     return typer.Option(name, envvar=variable, metavar=value, help=about, **more)
@@ -155,7 +152,9 @@ def _tell(done: "Published", dry_run: bool) -> None:
 
 def _note_problems(done: "Published") -> None:
     """Name what is not published as it is written; all of it is told by `sage check`."""
-    for problem in done.problems[:_SHOWN_PROBLEMS]:
+    from sage.status import SHOWN_PROBLEMS
+
+    for problem in done.problems[:SHOWN_PROBLEMS]:
         print_note(str(problem))
     if done.problems:
         number = counted(len(done.problems), "problem")
