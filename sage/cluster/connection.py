@@ -346,7 +346,10 @@ def _checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
     Raises:
         StrangeAnswer: OpenSearch says nothing like it.
     """
-    status, body, said = answer.status, answer.body, _said(answer)
+    status, body = answer.status, answer.body
+    if status < 300 and isinstance(body, dict):
+        return body
+    said = _said(answer)
     if status == 401 or (status == 403 and "block" not in said):  # also what stands before it
         raise Unavailable(
             f"{url} refuses these credentials ({status}); "
@@ -356,7 +359,7 @@ def _checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
         raise StrangeAnswer(f"it answers {status}, which leads to another address")
     if not isinstance(body, dict):
         raise StrangeAnswer(f"it answers {status} with something that is no object of JSON")
-    if status < 300 or (status == 408 and "timed_out" in body):
+    if status == 408 and "timed_out" in body:
         return body  # that what it waited for did not come is an answer
     if not _gives_reason(status, body):
         raise StrangeAnswer(f"it answers {status} without a reason")

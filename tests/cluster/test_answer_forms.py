@@ -115,3 +115,11 @@ def test_what_another_version_does_not_say_is_as_if_it_was_nothing() -> None:
     said = {"source": "own", "generation": "3", "line": "abc", "published": 5, "ancestors": None}
     meta = meta_from(NAME, {"mappings": {"_meta": {"sage": json.dumps(said)}}})
     assert meta == Meta(source="own", generation=0, key=NAME, published=5)
+
+
+def test_an_index_that_went_is_no_fault_of_the_call() -> None:
+    error = {"type": "index_not_found_exception", "reason": "no such index [x]"}
+    gone = Says({"responses": [{"error": error, "status": 404}]})
+    with pytest.raises(Unavailable, match=r"no such index \[x\]; ask again") as told:
+        searched(gone, [NAME], {}, soon())
+    assert told.value.code == "UNAVAILABLE"
