@@ -242,6 +242,20 @@ def test_results_follow_the_typing_and_the_address_can_be_shared(
     assert one.page.locator(".results h2 a").first.inner_text() == "Retries"
 
 
+def test_what_cannot_be_shown_now_is_told_in_the_place_of_results(
+    watched: tuple[Watched, str],
+) -> None:
+    one, origin = watched
+    look(one.page, f"{origin}/")
+    words = "<p>the cluster did not answer in time</p>"
+    one.page.route(
+        re.compile(r"q=retry.*part=1"),
+        lambda route: route.fulfill(status=503, content_type="text/html", body=words),
+    )
+    one.page.locator("#q").fill("retry")
+    one.page.wait_for_selector("text=the cluster did not answer in time")
+
+
 def test_an_edit_while_somebody_types_does_not_bring_back_what_was_shown(
     watched: tuple[Watched, str], served: tuple[Path, str]
 ) -> None:

@@ -26,8 +26,9 @@ async function fetched(address) {
   url.searchParams.set("part", "1");
   const answer = await fetch(url.pathname + url.search, { credentials: "same-origin" }).catch(() => null);
   if (answer && answer.status === 401) location.reload();
-  // A page that is not there is told like one that is.
-  return answer && (answer.ok || answer.status === 404) ? answer.text() : null;
+  // A page that is not there, or cannot be shown now, is told like one that is.
+  const isPage = answer && (answer.headers.get("content-type") || "").startsWith("text/html");
+  return isPage && (answer.ok || [404, 503].includes(answer.status)) ? answer.text() : null;
 }
 
 // What takes longer than the page itself follows it.
