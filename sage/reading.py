@@ -183,13 +183,11 @@ def load_all(library: Library, files: Sequence[SourceFile], deadline: Deadline) 
     failed: list[SourceFile] = []
     left_out: list[Problem] = []
     for position, source in enumerate(files):
-        if deadline.expired:
-            unread = list(files[position:])
-            break
         try:
+            deadline.check()
             loaded = library.look_up(source, deadline)
-        except TimeoutExceeded:  # a cluster is silent, or another caller was still reading it
-            if not documents:
+        except TimeoutExceeded:  # a cluster may be silent, or another caller was still reading it
+            if not documents and not failed:
                 raise  # to be told to read on would not help
             unread = list(files[position:])
             break

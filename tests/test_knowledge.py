@@ -263,6 +263,13 @@ def test_deadline_in_the_middle_of_a_load_gives_what_was_loaded(base: Base) -> N
     assert metadata["load_time_ms"] == pytest.approx(300)
 
 
+def test_deadline_before_the_first_load_is_a_timeout(base: Base) -> None:
+    knowledge = base.open(TEAM)
+    for topic in (None, "testing"):
+        with pytest.raises(TimeoutExceeded, match="no answer within 0 ms"):
+            knowledge.get("guidelines", topic, deadline=Deadline(0, base.clock))
+
+
 def test_partial_answer_is_not_remembered(base: Base) -> None:
     knowledge = base.open({f"core/{n}.md": "x" for n in range(6)})
     SlowLoads(base, knowledge, 0.1)
