@@ -479,7 +479,8 @@ def _searches(both: Both, node: Node, rounds: int) -> tuple[float, float, float]
 
 def _plain(words: Sequence[str]) -> Mapping[str, Any]:
     """What somebody would ask who wants the ten best pages and their texts."""
-    should = [{"term": {"text_stems": word}} for word in words]
+    fields = [f"text_stems.{word}" for word in words]
+    should = [{"rank_feature": {"field": one, "saturation": {"pivot": 1.0}}} for one in fields]
     shown = {"size": LIMIT, "stored_fields": ["text", "_source"], "track_total_hits": True}
     return {**shown, "query": {"bool": {"should": should}}}
 

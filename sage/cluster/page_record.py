@@ -9,6 +9,7 @@ import binascii
 import hashlib
 import json
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
@@ -24,6 +25,8 @@ from sage.cluster.schema import (
     TEXT,
     TITLE,
     bucket_of,
+    feature_of,
+    length_norm,
 )
 from sage.documents.files import Stamp
 from sage.documents.titles import anchors_in, heading_lines
@@ -116,7 +119,7 @@ def to_document(described: Described, text: str, hashed: str, generation: int) -
         "text": text,
         HEADINGS: to_column(heading_lines(text)),
         ANCHORS: anchors_in(text),
-        **{name: " ".join(found) for name, found in stems.items()},
+        **{name: _features(name, found) for name, found in stems.items()},
     }
     words = PageWords(list(lines), set().union(*stems.values()), sections)
     return PageDocument(document, columns_of(lines), words)
@@ -225,6 +228,13 @@ def _stems(rows: Iterable[Row]) -> tuple[dict[str, list[str]], list[str]]:
                     target += [_STEMS[form]] * (min(len(places), MAX_POSITIONS) - 1)
         sections += section
     return found, sections
+
+
+def _features(name: str, stems: Sequence[str]) -> dict[str, float]:
+    """How much a page holds of each stem in a field, by the length that it has there."""
+    norm = length_norm(len(stems)) if name == TEXT else 1.0
+    counts = Counter(map(feature_of, stems))
+    return {stem: round(count / norm, 4) for stem, count in counts.items() if stem}
 
 
 def lines_of(rows: Sequence[Row]) -> dict[str, str]:

@@ -7,12 +7,13 @@ from typing import Any
 from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
 from sage.cluster.replica import Scope
-from sage.cluster.requests import candidates_query, counting, inside, searched
+from sage.cluster.requests import Weighing, candidates_query, counting, inside, searched
 from sage.cluster.schema import bucket_of, page_id
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 from sage.search.index_reader import Wanted
 from sage.search.query import Forms
+from sage.search.scoring import rarity
 from sage.terms.analysis import stem_of
 from sage.terms.postings import Postings
 from sage.values import DEFAULT_RESULTS
@@ -29,6 +30,9 @@ _COLUMNS = 8_000
 """Columns that are read at once: some 10 MB."""
 _PATHS = 10_000
 """Paths that are read at once, which is the most that a cluster gives."""
+_ORDER = ("_score", {"path": "asc"})
+"""Of pages that are alike those first whose path is: where they lie in the index depends on pages
+that the caller may not see."""
 
 
 class ClusterReader:
@@ -72,7 +76,8 @@ class ClusterReader:
             self._scope.indexes,
             {
                 "size": _most(wanted, len(buckets)),
-                "query": candidates_query(wanted, self._scope),
+                "query": candidates_query(wanted, self._scope, self._weighing),
+                "sort": _ORDER,
                 "stored_fields": "_none_",
                 "docvalue_fields": ["path", *buckets],
                 "track_total_hits": True,
@@ -111,7 +116,7 @@ class ClusterReader:
         """All pages that are wanted by path, with some columns of each, some after the others."""
         body: dict[str, Any] = {
             "size": first,
-            "query": candidates_query(wanted, self._scope),
+            "query": candidates_query(wanted, self._scope, self._weighing),
             "sort": [{"path": "asc"}],
             "stored_fields": "_none_",
             "docvalue_fields": columns,
@@ -125,6 +130,15 @@ class ClusterReader:
             if len(hits) < body["size"]:
                 return
             body |= {"size": most, "search_after": hits[-1]["sort"]}
+
+    @property
+    def _weighing(self) -> Weighing:
+        words, stats = self._scope.words, self._scope.stats
+
+        def rarity_of(forms: Forms) -> float:
+            return rarity(words.holding(forms)[0], stats.documents)
+
+        return Weighing(rarity_of, stats.length)
 
     def postings(self, field: str, form: str) -> Sequence[tuple[int, Postings]]:
         """Where a form occurs in the candidates."""
@@ -152,7 +166,7 @@ class ClusterReader:
             return []
         entries = self._scope.catalog.slots
         ids = {page_id(entries[slot].path): slot for slot in slots}
-        query = candidates_query(self._beyond, self._scope)
+        query = candidates_query(self._beyond, self._scope, self._weighing)
         query["bool"]["filter"].append({"ids": {"values": list(ids)}})
         body = {"size": len(ids), "query": query, "_source": False}
         answer = searched(self._connection, self._scope.indexes, body, self._deadline)

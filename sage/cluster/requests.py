@@ -1,21 +1,23 @@
 """Searches as the cluster understands them; the scope is inside each, built in one place."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from sage.cluster.connection import Connection, NotThere, taken_apart
-from sage.cluster.schema import FIELDS, TEXT, TITLE, page_id
+from sage.cluster.schema import FIELDS, TEXT, TITLE, feature_of, length_norm, page_id
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 from sage.search.catalog import Catalog
 from sage.search.index_reader import Wanted
+from sage.search.query import Forms
 from sage.terms.analysis import stem_of
 
-_BOOSTS = ((TEXT, 1.0), (TITLE, 0.6), (FIELDS, 0.3))
-"""A word is rarer in titles than on pages, which is all that our own scores know: with 1.4 and 0.7
-the cluster's order was further from ours, and three of 455 questions had one of their ten best
-pages beyond its best hundred, now one."""
+_BOOSTS = ((TEXT, 1.0), (TITLE, 1.4), (FIELDS, 0.7))
+_ENOUGH = 1.2
+"""Of a stem on a page of average length, or in a title, is worth half of the most."""
+_LEAST = 0.001
+"""What nearly every page holds is worth something: a weight of nothing is refused."""
 _FILTERS = {"tag": "tags", "lang": "languages"}
 """The fields of filters that are called otherwise."""
 _PAGE_SIZE = 2_000
@@ -38,9 +40,8 @@ def searched(
         NotThere: one of the indexes was removed.
         Unavailable: a part of them does not answer.
     """
-    kind = "dfs_query_then_fetch" if len(indexes) > 1 else "query_then_fetch"
     # In the body: a hundred names would be too long for an address.
-    head = {"index": list(indexes), "search_type": kind, "allow_partial_search_results": False}
+    head = {"index": list(indexes), "allow_partial_search_results": False}
     lines = f"{json.dumps(head)}\n{json.dumps(body)}\n".encode()
     answer = connection.request("POST", "/_msearch", lines, deadline)
     first: dict[str, Any] = answer["responses"][0]
@@ -96,7 +97,16 @@ def inside(seen: Visible, *conditions: Mapping[str, Any]) -> list[Mapping[str, A
     ]
 
 
-def candidates_query(wanted: Wanted, seen: Visible) -> dict[str, Any]:
+class Weighing(NamedTuple):
+    """What is known of the pages that a caller may see; those of others have no part in a score."""
+
+    rarity: Callable[[Forms], float]
+    """How rare a concept is among them."""
+    length: float
+    """The words of an average one."""
+
+
+def candidates_query(wanted: Wanted, seen: Visible, weighing: Weighing) -> dict[str, Any]:
     """Finds what may answer a query, best first."""
     catalog = seen.catalog
     conditions: list[Mapping[str, Any]] = [_any(stem) for stem in _stems(wanted.together)]
@@ -109,11 +119,12 @@ def candidates_query(wanted: Wanted, seen: Visible) -> dict[str, Any]:
     should: list[dict[str, Any]] = []
     for concept in wanted.concepts:
         stems: dict[str, float] = {}
+        rarity = weighing.rarity(concept.forms)
         for form, value in concept.forms:
             stem = stem_of(form)
             stems[stem] = max(stems.get(stem, 0.0), value / 100)
         for stem, share in stems.items():
-            should += _term(stem, share * concept.weight)
+            should += _scored(stem, share * concept.weight * rarity, weighing.length)
     excluded = [_any(stem_of(forms[0])) for forms in wanted.excluded]
     if wanted.without:
         excluded.append(_ids(wanted.without, catalog))
@@ -142,15 +153,22 @@ def counting(concepts: Mapping[str, Sequence[str]], seen: Visible) -> dict[str, 
     return {"all": {"global": {}, "aggs": {"scope": scope}}} if counted else {}
 
 
-def _term(stem: str, weight: float) -> Iterator[dict[str, Any]]:
+def _scored(stem: str, weight: float, length: float) -> Iterator[dict[str, Any]]:
     for name, boost in _BOOSTS:
-        yield {"term": {name: {"value": stem, "boost": boost * weight}}}
+        enough = _ENOUGH / length_norm(length) if name == TEXT else _ENOUGH
+        yield _feature(name, stem, enough, max(boost * weight, _LEAST))
+
+
+def _feature(name: str, stem: str, enough: float = 1.0, boost: float = 1.0) -> dict[str, Any]:
+    """Pages that hold a stem in a field; how much of it they say for itself makes the score."""
+    field = f"{name}.{feature_of(stem)}"
+    return {"rank_feature": {"field": field, "saturation": {"pivot": enough}, "boost": boost}}
 
 
 def _any(stem: str) -> dict[str, Any]:
     return {
         "bool": {
-            "should": [{"term": {name: stem}} for name, _ in _BOOSTS],
+            "should": [_feature(name, stem) for name, _ in _BOOSTS],
             "minimum_should_match": 1,
         }
     }

@@ -23,13 +23,16 @@ CHUNKS = 64
 PAGE, WORDS, GONE = "page", "words", "gone"
 """The kinds of documents; GONE names a page that an earlier generation had."""
 _MAX_FORMS = 100_000
+_AVERAGE_WORDS, _LENGTH_SHARE = 250.0, 0.75
 TITLE, FIELDS, TEXT = "title_stems", "field_stems", "text_stems"
 HEADINGS, ANCHORS = "heading_lines", "anchors"
 """Of a page, so that one that has a heading is found without any text."""
 VECTORS = "vectors"
 """Of what a page says, where it was published with the extra `semantic`."""
 
-_STEMS = {"type": "text", "analyzer": "whitespace", "index_options": "freqs"}
+_STEMS = {"type": "rank_features"}
+"""What a stem is worth on a page comes from the page alone: a score by the counts of the whole
+index would tell of pages that may not be seen."""
 _KEPT = {"type": "text", "index": False, "store": True}
 _COLUMN = {"type": "binary", "doc_values": True}
 """Read for many pages at once: as stored fields they would unpack all else of each page too, and
@@ -111,6 +114,17 @@ def checked_source(name: str) -> str:
             f"hyphens, no hyphen first, and not {ALL_LAYERS}"
         )
     return name
+
+
+def length_norm(words: float) -> float:
+    """How much longer than an average page a page of so many words counts."""
+    return 1 - _LENGTH_SHARE + _LENGTH_SHARE * words / _AVERAGE_WORDS
+
+
+@lru_cache(maxsize=_MAX_FORMS)
+def feature_of(stem: str) -> str:
+    """A stem as the cluster takes it for a name."""
+    return stem.replace(".", "|")
 
 
 def page_id(path: str) -> str:

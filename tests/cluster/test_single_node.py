@@ -23,7 +23,7 @@ from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.values import OWN
-from tests.cluster.conftest import Team, narrowed, told
+from tests.cluster.conftest import Team, beside, narrowed, told
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.conftest import Base
@@ -359,3 +359,22 @@ def test_the_command_publishes_says_what_changed_and_tells_what_is_served(
     assert "removed" in run("publish", *at, "--prune", "--grace", "0")[1]
     code, out, err = run("info", *at)
     assert (code, "3" in out) == (0, True), err
+
+
+def test_what_may_not_be_seen_has_no_part_in_the_order(team: Team, tmp_path: Path) -> None:
+    """Hidden pages make a word common that is rare in the pages that are seen."""
+    seen = {
+        f"core/{name}{number}.md": f"# Note {number}\n\n{words * (1 + number % 7)}Text.\n"
+        for name, words in (("one", "gingham " * 4), ("two", "paisley " * 3))
+        for number in range(100)
+    }
+    hidden = {f"practices/{number}.md": f"# Hidden\n\nGingham {number}.\n" for number in range(400)}
+    other = Team(beside(team, tmp_path / "other").base, team.options.urls[0])
+    with other.connection:
+        found: list[list[tuple[str, float]]] = []
+        for one, pages in ((team, seen), (other, {**seen, **hidden})):
+            one.publish(pages)
+            results = one.replica(["core"]).search("gingham paisley")["results"]
+            found.append([(result["topic"], result["score"]) for result in results])
+    assert found[0] == found[1]
+    assert len(found[0]) > 3
