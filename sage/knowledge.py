@@ -163,7 +163,6 @@ class KnowledgeBase:
         topic = checked_topic(topic)
         check_range("max_tokens", max_tokens, MAX_TOKENS)
         listings = self.library.refresh(self.layer_names(layer), deadline)
-        self.library.titles.learn_all(self.indexed)
         room = Room(max_tokens, self.indexed)
         found, from_cache = self._answers.remember(
             ("get", listings, topic, max_tokens),

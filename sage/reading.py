@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 from sage.answers import KnowledgeAnswer, KnowledgeMetadata, Omitted
 from sage.deadline import Deadline
 from sage.documents.document import Document, Slice, reading_order, slug, under_heading, whole
-from sage.documents.files import SourceFile, Stamp
+from sage.documents.files import SourceFile
 from sage.documents.library import Library
 from sage.documents.problems import Problem
 from sage.documents.source_roots import Listing, are_complete, files_of
-from sage.documents.titles import Titled, files_with_heading, headings_of
+from sage.documents.titles import Entry, Titled, files_with_heading, headings_of
 from sage.documents.topics import (
     AskedTopic,
     anchor_asked,
@@ -41,11 +41,9 @@ _NAMED = MAX_OMITTED_TOKENS // 8
 _LOAD_SHARE = 0.8
 
 
-class PageEntry(Protocol):
+class PageEntry(Entry, Protocol):
     """A page as an index keeps it."""
 
-    @property
-    def stamp(self) -> Stamp: ...
     @property
     def is_index(self) -> bool: ...
     @property
@@ -119,6 +117,7 @@ def read_topic(
         NotFound: nothing has that name; the message names the nearest.
         TimeoutExceeded: the deadline passed before that could be known.
     """
+    library.titles.learn_all(room.entries)
     files = files_of(listings)
     slices: list[Slice] = []
     if not counter.ready_by(deadline):
