@@ -4,6 +4,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,27 @@ def indexed(base: Base) -> Iterator[IndexedBase]:
 def stored(base: Base) -> Path:
     settings = base.settings()
     return IndexFile(settings.cache_dir, settings.root).path
+
+
+@contextmanager
+def another_call_indexing(indexed: IndexedBase) -> Iterator[None]:
+    """Another call is in the middle of an update, until it may end it."""
+    inside, finish = threading.Event(), threading.Event()
+
+    def stuck(source: SourceFile) -> Loaded:
+        inside.set()
+        finish.wait()
+        return indexed.library.look_up(source, Deadline())
+
+    files = indexed.files()
+    other = threading.Thread(target=indexed.engine.update, args=(files, stuck, Deadline()))
+    other.start()
+    inside.wait()
+    try:
+        yield
+    finally:
+        finish.set()
+        other.join()
 
 
 def test_a_question_finds_the_section_that_answers_it(indexed: IndexedBase) -> None:
@@ -173,20 +195,8 @@ def test_what_was_built_since_is_not_thrown_away_for_damage_that_is_found_late(
 
 def test_while_a_damaged_index_is_built_again_nobody_is_given_it(indexed: IndexedBase) -> None:
     indexed.update().distrust(UntrustedIndex("damaged"))
-    inside, finish = threading.Event(), threading.Event()
-
-    def stuck(source: SourceFile) -> Loaded:
-        inside.set()
-        finish.wait()
-        return indexed.library.look_up(source, Deadline())
-
-    files = indexed.files()
-    other = threading.Thread(target=indexed.engine.update, args=(files, stuck, Deadline()))
-    other.start()
-    inside.wait()
-    found = indexed.update(Deadline(0)).search("fixture", SearchOptions(10), Deadline())
-    finish.set()
-    other.join()
+    with another_call_indexing(indexed):
+        found = indexed.update(Deadline(0)).search("fixture", SearchOptions(10), Deadline())
     assert (found.sections, found.complete) == ([], False)
     assert indexed.search("fixture").complete
 
@@ -321,20 +331,8 @@ def test_while_another_call_indexes_nothing_outdated_is_shown(
 ) -> None:
     indexed.update()
     base.write({"practices/testing.md": "# Testing\n\nFixtures are gone.\n"})
-    inside, finish = threading.Event(), threading.Event()
-
-    def stuck(source: SourceFile) -> Loaded:
-        inside.set()
-        finish.wait()
-        return indexed.library.look_up(source, Deadline())
-
-    files = indexed.files()
-    other = threading.Thread(target=indexed.engine.update, args=(files, stuck, Deadline()))
-    other.start()
-    inside.wait()
-    found = indexed.update(Deadline(0)).search("fixture backoff", SearchOptions(10), Deadline())
-    finish.set()
-    other.join()
+    with another_call_indexing(indexed):
+        found = indexed.update(Deadline(0)).search("fixture backoff", SearchOptions(10), Deadline())
     assert [result.title for result in found.sections] == ["Retries"]
     assert not found.complete
     assert found.note == "some documents changed and could not be indexed in time"
