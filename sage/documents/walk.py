@@ -229,17 +229,17 @@ def _walk_from(walk: Walk, path: str, real: str) -> None:
     except OSError as error:
         take_unlisted(walk, path, error)
     else:
-        if isinstance(folder, int):
-            walk.tops[real] = _identity(os.fstat(folder))
-        _walk_folder(walk, path, real, folder)
+        _walk_folder(walk, path, real, folder, is_top=True)
 
 
-def _walk_folder(walk: Walk, path: str, real: str, folder: int | str) -> None:
+def _walk_folder(walk: Walk, path: str, real: str, folder: int | str, is_top: bool = False) -> None:
     """Walk an open folder and everything below it, and close it."""
     walk.folders.add(real)
     if walk.watch is not None and isinstance(folder, int):
         walk.watch.add(real, folder)
     try:
+        if is_top and isinstance(folder, int):
+            walk.tops[real] = _identity(os.fstat(folder))
         for name in _take_files(walk, path, folder):
             below = _joined(path, name)
             if walk.complete and _may_hold(walk, below):
