@@ -35,6 +35,9 @@ class Restriction(NamedTuple):
     """Whether all documents were looked at."""
 
 
+UNRESTRICTED = Restriction(None, set(), set(), complete=True)
+
+
 class DocumentFilter:
     """Filters the documents of one generation of the index. Safe to share between threads."""
 

@@ -13,7 +13,7 @@ from sage.deadline import Deadline
 from sage.documents.document import Page
 from sage.documents.files import Stamp
 from sage.search import query
-from sage.search.document_filter import Allows, DocumentFilter, stand_together
+from sage.search.document_filter import UNRESTRICTED, Allows, DocumentFilter, stand_together
 from sage.search.fusion import Fused, Meaning, fuse
 from sage.search.index_reader import IndexReader, Wanted
 from sage.search.lists import DocumentLists
@@ -235,13 +235,14 @@ class Searcher:
             notes.append(f"{len(words)} of {len(parsed.words)} words were searched")
         understood = self.interpreter.understand(words, parsed.joined)
         notes += understood.changes
-        filters = filters._replace(tag=self._filter.known_tags(filters.tag, notes))
-        held = self._filter.restriction(parsed, words, understood.concepts, notes, deadline)
-        wanted = self._filter.wanted(parsed, understood.concepts, layers, filters, held, depth)
-        total = self._reader.gather(wanted)
+        held, wanted = UNRESTRICTED, Wanted(understood.concepts, depth=depth)
         allowed: Allows | None = None
         if layers is not None or any(filters) or parsed.restricts:
+            filters = filters._replace(tag=self._filter.known_tags(filters.tag, notes))
+            held = self._filter.restriction(parsed, words, understood.concepts, notes, deadline)
+            wanted = self._filter.wanted(parsed, understood.concepts, layers, filters, held, depth)
             allowed = self._filter.allowed(parsed, layers, filters, held)
+        total = self._reader.gather(wanted)
         possible = sum(
             self.ranker.rarity_of(concept) * concept.weight
             for concept in understood.concepts
