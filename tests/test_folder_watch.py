@@ -264,6 +264,14 @@ def test_a_base_that_is_made_again_while_it_is_walked_is_seen(walks: Walks, base
     assert walks.files() == [f"{TOP}/other.md"]
 
 
+def test_a_base_that_is_moved_away_is_seen(walks: Walks, base: Base) -> None:
+    for _ in range(5):
+        walks.files()
+    base.root.rename(base.root.with_name("elsewhere"))
+    assert walks.watched.current() is None
+    assert walks.files() == []
+
+
 def test_a_base_that_is_moved_away_and_made_again_is_seen(walks: Walks, base: Base) -> None:
     for _ in range(5):
         walks.files()
