@@ -117,7 +117,7 @@ def read_topic(
         NotFound: nothing has that name; the message names the nearest.
         TimeoutExceeded: the deadline passed before that could be known.
     """
-    library.titles.learn_all(room.entries)
+    library.titles.consult(room.entries)
     files = files_of(listings)
     slices: list[Slice] = []
     if not counter.ready_by(deadline):

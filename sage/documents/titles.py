@@ -80,7 +80,7 @@ class Titles:
         """Take the names of a document that was parsed anyway."""
         self._keep(document.path, stamp, (document.title, *document.meta.names))
 
-    def learn_all(self, entries: Mapping[str, Entry]) -> None:
+    def consult(self, entries: Mapping[str, Entry]) -> None:
         """Take the names that an index keeps, each when it is asked for."""
         self._entries = entries
 

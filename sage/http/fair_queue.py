@@ -188,7 +188,7 @@ class FairQueue:
         try:
             async with asyncio.timeout(self._wait_seconds):
                 await turn
-        except BaseException as error:
+        except BaseException as error:  # whatever ends the wait, the place is given back
             self._give_up(caller, turn)
             if isinstance(error, TimeoutError):
                 raise busy() from None

@@ -248,7 +248,7 @@ def observed_call(
     call, started = RunningCall(), time.perf_counter()
     try:
         yield call
-    except BaseException as error:
+    except BaseException as error:  # counted, however it ends, and raised again
         call.outcome = _code_of(error)
         raise
     finally:
@@ -271,7 +271,7 @@ def observed_by(observer: Observer, tools: frozenset[str]) -> ServerMiddleware[A
             result = await call_next(ctx)
             outcome, answer = _read(result)
             return result
-        except BaseException as error:
+        except BaseException as error:  # counted, however it ends, and raised again
             outcome = _code_of(error)
             raise
         finally:
