@@ -396,7 +396,7 @@ class Replica:
         self._tried = self._clock()
         if not self._views or not view.is_as(self._views[0]):
             self._serve(view)
-        self._was_current = seen
+        self._was_current = max(self._was_current, seen)  # somebody may have looked since
         self._loading = None
         loading.done.set_result(None)
 

@@ -143,7 +143,7 @@ class SlowLoads(Connection):
 
     def request(self, method: str, path: str, body: object, *rest: Any, **more: Any) -> Any:
         if isinstance(body, bytes) and b'"gt": ' in body:
-            self.may_load.wait(30)
+            self.may_load.wait(PATIENCE_SECONDS)
         return super().request(method, path, body, *rest, **more)
 
 
@@ -155,20 +155,33 @@ def test_a_generation_that_loads_slowly_holds_up_no_call(team: Team) -> None:
         before = told(replica)["published"]
         slow.may_load.clear()
         publish(team, B)
-        for _ in range(2):
-            answer = replica.search("badger", deadline=Deadline(2_000))
+
+        def tells_of_it() -> bool:
+            answer = replica.search("badger", deadline=patience())
             assert not answer["results"]
-            assert (answer["complete"], "is being loaded" in answer["note"]) == (False, True)
-        assert not replica.context("coding", task="badger", deadline=Deadline(2_000))["complete"]
-        got = replica.get("practices", "apple", deadline=Deadline(2_000))
+            is_told = "is being loaded" in answer.get("note", "")
+            assert not is_told or answer["complete"] is False
+            return is_told
+
+        # Where the cluster takes long to say what the alias names, the first call cannot know.
+        eventually(tells_of_it, "answers that tell of what is loaded")
+        assert tells_of_it()
+        assert not replica.context("coding", task="badger", deadline=patience())["complete"]
+        got = replica.get("practices", "apple", deadline=patience())
         assert ("apple" in got["content"], got["metadata"]["complete"]) == (True, False)
+        eventually(lambda: told(replica)["status"] == "degraded", "signs of what is loaded")
         info = told(replica)
-        assert (info["status"], info["published"]) == ("degraded", before)
+        assert info["published"] == before
         assert info["behind_seconds"] > 1.0
         slow.may_load.set()
         eventually(lambda: bool(replica.search("badger")["results"]), "answers from the new one")
         assert "complete" not in replica.search("badger")
-        assert told(replica)["status"] == "healthy"
+        eventually(lambda: told(replica)["status"] == "healthy", "signs that all is served")
+
+
+def patience() -> Deadline:
+    """So long a call may take here; what is held up takes longer."""
+    return Deadline(PATIENCE_SECONDS * 500)
 
 
 def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> None:
