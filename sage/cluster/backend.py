@@ -1,5 +1,6 @@
 """A knowledge base that lies in a cluster: its pages, its engine, and how fresh they are."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
+from sage.cache import Cache
 from sage.cluster.connection import ClusterOptions, Connection, NotThere
 from sage.cluster.loading import SourceGeneration
 from sage.cluster.pages import REMOVED, ClusterPages
@@ -42,6 +44,11 @@ from sage.terms.index_file import UntrustedIndex
 from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
+RECENT_BYTES = 32_000_000
+"""What was shown of pages is kept in so much memory, so far as the next one counts."""
+RECENT_PAGES = 16_000
+"""Of so many pages at most: keeping one takes half a kilobyte beside what is kept."""
+
 T = TypeVar("T")
 
 
@@ -55,7 +62,7 @@ class ClusterSnapshot:
     meaning: int = 0
     stands: bool = False
     """Another call looks whether the alias moved."""
-    records: dict[Scope, dict[int, str]] = field(default_factory=dict)
+    records: dict[Scope, dict[int, bytes]] = field(default_factory=dict)
     """What was fetched of pages: a context reads those that it ranked."""
 
     @property
@@ -106,10 +113,16 @@ class ClusterSnapshot:
 class ClusterEngine:
     """Searches the layers of some settings in the cluster."""
 
-    def __init__(self, replica: Replica, settings: Settings, real_words: RealWords) -> None:
+    def __init__(
+        self, replica: Replica, settings: Settings, real_words: RealWords, recent: Cache[bytes]
+    ) -> None:
+        """Args:
+        recent: what was shown of pages, for all who search.
+        """
         self._replica = replica
         self._settings = settings
         self._real_words = real_words
+        self._recent = recent
         self._synonyms = with_team(settings.synonyms)
         self._last: tuple[object, Scope] | None = None
 
@@ -151,13 +164,14 @@ class ClusterEngine:
                 return self._snapshot(scope)
         raise Unavailable("the base was published again in the middle of the call; ask again")
 
-    def searcher(self, scope: Scope, deadline: Deadline, records: dict[int, str]) -> Searcher:
+    def searcher(self, scope: Scope, deadline: Deadline, records: dict[int, bytes]) -> Searcher:
         """Searches one scope for one call.
 
         Args:
             records: what was fetched of the pages of the scope, and will be.
         """
-        reader = ClusterReader(self._replica.connection, scope, deadline, records)
+        ask = self._replica.connection
+        reader = ClusterReader(ask, scope, deadline, records, self._recent)
         words, meaning = scope.words, self._replica.vectors.meaning_of(scope.models)
         ranker = Ranker(
             scope.catalog,
@@ -206,6 +220,15 @@ class ClusterBackend:
         self._replica = replica
         self._published = PublishedSettings(replica, settings)
         self._real_words = RealWords(BundledVocabulary())
+        # What a generation holds stays as it is: its records are as good in an hour as now.
+        self._recent: Cache[bytes] = Cache(
+            RECENT_BYTES,
+            math.inf,
+            time.monotonic,
+            len,
+            most_values=RECENT_PAGES,
+            owner_most=RECENT_BYTES // 2,
+        )
 
     @property
     def settings(self) -> Settings:
@@ -218,7 +241,7 @@ class ClusterBackend:
 
     def engine(self, settings: Settings) -> Engine:
         """Searches them."""
-        return ClusterEngine(self._replica, settings, self._real_words)
+        return ClusterEngine(self._replica, settings, self._real_words, self._recent)
 
     @property
     def compares_meanings(self) -> bool:

@@ -1,9 +1,10 @@
 """One search in the cluster: its candidates, with where they hold the words of the query."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
+from sage.cache import Cache
 from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
 from sage.cluster.replica import Scope
@@ -39,10 +40,16 @@ class ClusterReader:
     """Reads one scope for one search."""
 
     def __init__(
-        self, connection: Connection, scope: Scope, deadline: Deadline, records: dict[int, str]
+        self,
+        connection: Connection,
+        scope: Scope,
+        deadline: Deadline,
+        records: dict[int, bytes],
+        recent: Cache[bytes],
     ) -> None:
         """Args:
-        records: what is shown of pages, as the cluster keeps it; what is fetched is added.
+        records: what is shown of pages; what is fetched is added.
+        recent: what other searches fetched, by generation and path.
         """
         self._connection = connection
         self._scope = scope
@@ -53,6 +60,8 @@ class ClusterReader:
         self._columns: dict[str, list[tuple[int, bytes]]] = {}
         """The places of words in the candidates: for each bucket their rows, and what it holds."""
         self._records = records
+        self._recent = recent
+        self._keys = {one.meta.source: one.meta.key for one in scope.sources}
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
         """How many documents hold a concept of several stems."""
@@ -79,7 +88,7 @@ class ClusterReader:
                 "query": candidates_query(wanted, self._scope, self._weighing),
                 "sort": _ORDER,
                 "stored_fields": "_none_",
-                "docvalue_fields": ["path", *buckets],
+                "docvalue_fields": buckets,
                 "track_total_hits": True,
                 "aggs": counting(mixed, self._scope),
             },
@@ -98,7 +107,7 @@ class ClusterReader:
         """Have every page that is wanted at hand, some after the others."""
         buckets = _buckets(wanted)
         most = max(_FIRST_PART, _COLUMNS // len(buckets))
-        for hits in self._all_hits(wanted, ["path", *buckets], _FIRST_PART, most):
+        for hits in self._all_hits(wanted, buckets, _FIRST_PART, most):
             self._found = {}
             self._keep(hits, buckets)
             yield
@@ -176,14 +185,21 @@ class ClusterReader:
     def fetch(self, rows: Iterable[int]) -> None:
         """Ask the cluster for what is shown of some pages, in one request."""
         catalog = self._scope.catalog
-        paths = {
-            catalog.slots[catalog.owners[row]].path: row for row in rows if row not in self._records
-        }
-        if not paths:
+        unknown: dict[str, tuple[int, Hashable]] = {}
+        for row in rows:
+            if row not in self._records:
+                entry = catalog.slots[catalog.owners[row]]
+                key: Hashable = (self._keys[entry.source], entry.path)
+                known = self._recent.peek(key)
+                if known is None:
+                    unknown[entry.path] = (row, key)
+                else:
+                    self._records[row] = known
+        if not unknown:
             return
-        ids = {"ids": {"values": list(map(page_id, paths))}}
+        ids = {"ids": {"values": list(map(page_id, unknown))}}
         body = {
-            "size": len(paths),
+            "size": len(unknown),
             "query": {"bool": {"filter": inside(self._scope, ids)}},
             "stored_fields": "_none_",
             "docvalue_fields": ["path", "record"],
@@ -191,40 +207,34 @@ class ClusterReader:
         answer = searched(self._connection, self._scope.indexes, body, self._deadline)
         for hit in answer["hits"]["hits"]:
             columns = hit["fields"]
-            self._records[paths[columns["path"][0]]] = columns["record"][0]
+            row, key = unknown[columns["path"][0]]
+            record = self._records[row] = _decoded(columns["record"][0])
+            self._recent.put(key, record)
 
     def record(self, row: int) -> bytes:
         """What is shown of a page."""
-        self.fetch((row,))
+        if row not in self._records:
+            self.fetch((row,))
         if row not in self._records:
             raise Unavailable("a page is no longer in the cluster; ask again")
-        try:
-            return bytes_from_column(self._records[row])
-        except ValueError as error:
-            raise Unavailable(DAMAGED) from error
+        return self._records[row]
 
     def _keep(self, hits: Sequence[Mapping[str, Any]], buckets: Sequence[str]) -> None:
         slots, firsts = self._scope.slots, self._scope.catalog.first_rows
         pages: list[tuple[int, Mapping[str, Sequence[str]]]] = []
         for hit in hits:
-            columns = hit["fields"]
-            slot = slots.get(columns["path"][0])
+            slot = slots.get(hit["sort"][-1])
             if slot is not None:
-                pages.append((firsts[slot], columns))
+                pages.append((firsts[slot], hit.get("fields", {})))
         # Postings are read in the order of rows.
         pages.sort(key=itemgetter(0))
         self._pages = len(pages)
-        try:
-            self._columns = {
-                name: [
-                    (first, bytes_from_column(columns[name][0]))
-                    for first, columns in pages
-                    if name in columns
-                ]
-                for name in buckets
-            }
-        except ValueError as error:
-            raise Unavailable(DAMAGED) from error
+        self._columns = {
+            name: [
+                (first, _decoded(columns[name][0])) for first, columns in pages if name in columns
+            ]
+            for name in buckets
+        }
 
     def _occurrences(self, form: str) -> dict[str, list[tuple[int, Postings]]]:
         try:
@@ -232,6 +242,13 @@ class ClusterReader:
         except ValueError as error:
             raise Unavailable(DAMAGED) from error
         return {field: [(0, postings)] for field, postings in found.items()}
+
+
+def _decoded(column: str) -> bytes:
+    try:
+        return bytes_from_column(column)
+    except ValueError as error:
+        raise Unavailable(DAMAGED) from error
 
 
 def _buckets(wanted: Wanted) -> list[str]:

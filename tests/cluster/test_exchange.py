@@ -30,6 +30,9 @@ class Node(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.say: Say = said(WHOLE)
         self.asked = 0
+        """Connections that asked for something."""
+        self.answered = 0
+        """Answers of those that are kept."""
 
     @property
     def url(self) -> str:
@@ -77,6 +80,19 @@ class running:  # noqa: N801 - used as a statement
 def said(data: bytes) -> Say:
     """Says something and closes."""
     return lambda wire: wire.sendall(data)
+
+
+def said_again(node: Node, data: bytes) -> Say:
+    """Answers every request of a connection with the same."""
+
+    def say(wire: socket.socket) -> None:
+        while True:
+            node.answered += 1
+            wire.sendall(data)
+            if not wire.recv(65_536):
+                return
+
+    return say
 
 
 def dripped(begin: bytes, drop: bytes, end: bytes) -> Say:
@@ -176,6 +192,10 @@ STRANGE = {
     "not found": b"HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\nNot Found",
     "not found, of others": b'HTTP/1.1 404 X\r\nContent-Length: 12\r\n\r\n{"error":{}}',
     "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "another version": b"HTTP/2 200\r\nContent-Length: 2\r\n\r\n{}",
+    "a long line": OK + b"X: " + b"x" * 70_000 + b"\r\n\r\n",
+    "many lines": OK + b"X: x\r\n" * 200 + b"\r\n{}",
+    "another coding": OK + b"Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 }
 
 
@@ -195,6 +215,31 @@ def test_a_node_that_leaves_in_the_middle_is_left_for_another(node: Node, other:
     assert ask(node.url, other.url) == {}
     with pytest.raises(Unavailable, match="left in the middle of its answer"):
         ask(node.url)
+
+
+KEPT = {
+    "the usual": (WHOLE, 1),
+    "the usual, in chunks": (OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 1),
+    "one that closes": (OK + b"Connection: Close\r\nContent-Length: 2\r\n\r\n{}", 3),
+    "an old version": (WHOLE.replace(b"1.1", b"1.0"), 3),
+}
+
+
+@pytest.mark.parametrize("form", KEPT)
+def test_a_connection_is_kept_where_the_node_keeps_it(node: Node, form: str) -> None:
+    answer, connections = KEPT[form]
+    node.say = said_again(node, answer)
+    with Connection(cluster_options([node.url], "sage", {})) as connection:
+        for _ in range(3):
+            assert connection.get("/", Deadline(60_000)) == {}
+    assert (node.asked, node.answered) == (connections, 3)
+
+
+def test_a_connection_that_was_closed_meanwhile_is_opened_again(node: Node) -> None:
+    with Connection(cluster_options([node.url], "sage", {}), sleep=lambda _: None) as connection:
+        for _ in range(3):  # it closes after each answer without a word of it
+            connection.request("POST", "/x", {}, Deadline(60_000), again=False)
+    assert node.asked == 3
 
 
 def test_what_may_not_be_sent_twice_is_not(node: Node, other: Node) -> None:

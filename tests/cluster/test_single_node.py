@@ -216,50 +216,70 @@ def test_a_replica_follows_the_alias_and_says_how_far_behind_it_is(team: Team) -
     assert info["status"] == "healthy"
 
 
-def test_every_search_carries_the_scope_in_its_query(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    team.publish(PAGES)
-    replica = team.replica(("core", "guidelines"))
-    replica.search("warm up")
-    asked: list[dict[str, object]] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What the cluster is asked for."""
+    bodies: list[bytes] = []
     request = Connection.request
 
     def noted(
-        self: Connection, method: str, path: str, body: object, *rest: object, **more: object
-    ) -> object:
-        if path == "/_msearch" and isinstance(body, bytes):
-            asked.append(json.loads(body.split(b"\n")[1]))
-        return request(self, method, path, body, *rest, **more)  # type: ignore[arg-type]
+        self: Connection, method: str, path: str, body: object, *rest: Any, **more: Any
+    ) -> Any:
+        bodies.append(body if isinstance(body, bytes) else b"")
+        return request(self, method, path, body, *rest, **more)
 
     monkeypatch.setattr(Connection, "request", noted)
+    return bodies
+
+
+def for_records(asked: list[bytes]) -> int:
+    """How many requests were for what is shown of pages; they are forgotten."""
+    count = sum(b'"record"' in body for body in asked)
+    asked.clear()
+    return count
+
+
+def test_every_search_carries_the_scope_in_its_query(team: Team, asked: list[bytes]) -> None:
+    team.publish(PAGES)
+    replica = team.replica(("core", "guidelines"))
+    asked.clear()
     replica.search("rollback errors")
     replica.get("all", "guidelines/errors")
     replica.context("coding", task="retry")
     scope = {"terms": {"layer": ["core", "guidelines"]}}
-    assert asked
-    assert all(scope in one["query"]["bool"]["filter"] for one in asked)  # type: ignore[index]
+    searches = [json.loads(body.split(b"\n")[1]) for body in asked if b'"query"' in body]
+    assert searches
+    assert all(scope in one["query"]["bool"]["filter"] for one in searches)
 
 
-def test_texts_are_fetched_together_and_once_for_a_call(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "# Page {0}\n\nRetry {0}.\n\n## Retries {0}\n\nA client retries word{0} times.\n"
-    team.publish({f"practices/p{n}.md": text.format(n) for n in range(12)})
-    replica = team.replica()
-    asked: list[bytes] = []
-    request = Connection.request
+RETRIES = "# Page {0}\n\nRetry {0}.\n\n## Retries {0}\n\nA client retries word{0} times.\n"
 
-    def noted(self: Connection, method: str, path: str, body: object, *rest: Any) -> Any:
-        asked.append(body if isinstance(body, bytes) else b"")
-        return request(self, method, path, body, *rest)
 
-    monkeypatch.setattr(Connection, "request", noted)
-    assert len(replica.search("client retries", limit=10)["results"]) > 5
-    assert sum(b'"record"' in body for body in asked) == 1
+def test_texts_are_fetched_together_and_once_for_a_call(team: Team, asked: list[bytes]) -> None:
+    team.publish({f"practices/p{n}.md": RETRIES.format(n) for n in range(12)})
     asked.clear()
-    assert replica.context("coding", task="let the client retry")["sources"]
-    assert 1 <= sum(b'"record"' in body for body in asked) <= 3
+    assert len(team.replica().search("client retries", limit=10)["results"]) > 5
+    assert for_records(asked) == 1
+    assert team.replica().context("coding", task="let the client retry")["sources"]
+    assert 1 <= for_records(asked) <= 3
+
+
+def test_texts_are_fetched_once_for_a_generation(team: Team, asked: list[bytes]) -> None:
+    team.publish({f"practices/p{n}.md": RETRIES.format(n) for n in range(5)})
+    replica = team.replica()
+    asked.clear()
+    first = replica.search("client retries")
+    assert (len(first["results"]), for_records(asked)) == (5, 1)
+    part = narrowed(replica, ("practices",)).search("client retries")
+    assert (part["results"], for_records(asked)) == (first["results"], 0)
+    assert narrowed(replica, ("core",)).search("client retries")["results"] == []
+    team.publish({"practices/p0.md": RETRIES.format("new")})
+    asked.clear()
+    second = replica.search("client retries")
+    assert for_records(asked) == 1
+    assert second["results"] == team.replica().search("client retries")["results"]
+    assert "Retries new" in str(second)
+    assert "Retries 0" not in str(second)
 
 
 def test_a_full_disk_stops_publishing_and_not_serving(team: Team, node: Node) -> None:
