@@ -68,7 +68,6 @@ class ClusterReader:
         self._beyond: Wanted | None = None
         """What was gathered last, where more pages hold it than were handed over."""
 
-    @taken_apart("a search")
     def gather(self, wanted: Wanted) -> int | None:
         """Ask the cluster for candidates; None when their number says nothing."""
         self._pages, self._columns, self._found, self._beyond = 0, {}, {}, None
@@ -80,25 +79,22 @@ class ClusterReader:
             for number, concept in enumerate(wanted.concepts)
         }
         mixed = {name: stems for name, stems in mixed.items() if len(stems) > 1}
-        answer = searched(
-            self._connection,
-            self._scope.indexes,
-            {
-                "size": _most(wanted, len(buckets)),
-                "query": candidates_query(wanted, self._scope, self._weighing),
-                "sort": _ORDER,
-                "stored_fields": "_none_",
-                "docvalue_fields": buckets,
-                "track_total_hits": True,
-                "aggs": counting(mixed, self._scope),
-            },
-            self._deadline,
-        )
-        self._keep(answer["hits"]["hits"], buckets)
-        for name in mixed:
-            held = int(answer["aggregations"]["all"]["scope"][name]["doc_count"])
-            self._counted[wanted.concepts[int(name)].forms] = held
-        total = int(answer["hits"]["total"]["value"])
+        body = {
+            "size": _most(wanted, len(buckets)),
+            "query": candidates_query(wanted, self._scope, self._weighing),
+            "sort": _ORDER,
+            "stored_fields": "_none_",
+            "docvalue_fields": buckets,
+            "track_total_hits": True,
+            "aggs": counting(mixed, self._scope),
+        }
+        answer = self._searched(body)
+        with taken_apart("a search"):
+            self._keep(answer["hits"]["hits"], buckets)
+            for name in mixed:
+                held = int(answer["aggregations"]["all"]["scope"][name]["doc_count"])
+                self._counted[wanted.concepts[int(name)].forms] = held
+            total = int(answer["hits"]["total"]["value"])
         if total > self._pages:
             self._beyond = wanted
         return total
@@ -109,15 +105,19 @@ class ClusterReader:
         most = max(_FIRST_PART, _COLUMNS // len(buckets))
         for hits in self._all_hits(wanted, buckets, _FIRST_PART, most):
             self._found = {}
-            self._keep(hits, buckets)
+            with taken_apart("a search"):
+                self._keep(hits, buckets)
             yield
 
     def every(self, wanted: Wanted) -> set[int] | None:
         """Every page that is wanted."""
         slots = self._scope.slots
-        found = self._all_hits(wanted, (), _PATHS, _PATHS)
-        paths = (hit["sort"][0] for hits in found for hit in hits)
-        return {slots[path] for path in paths if path in slots}
+        found: set[int] = set()
+        for hits in self._all_hits(wanted, (), _PATHS, _PATHS):
+            with taken_apart("a search"):
+                paths = [hit["sort"][0] for hit in hits]
+                found.update(slots[path] for path in paths if path in slots)
+        return found
 
     def _all_hits(
         self, wanted: Wanted, columns: Sequence[str], first: int, most: int
@@ -132,13 +132,16 @@ class ClusterReader:
             "track_total_hits": False,
         }
         while True:
-            answer = searched(self._connection, self._scope.indexes, body, self._deadline)
-            hits: Sequence[Mapping[str, Any]] = answer["hits"]["hits"]
+            hits: Sequence[Mapping[str, Any]] = self._searched(body)["hits"]["hits"]
             if hits:
                 yield hits
             if len(hits) < body["size"]:
                 return
-            body |= {"size": most, "search_after": hits[-1]["sort"]}
+            with taken_apart("a search"):
+                body |= {"size": most, "search_after": hits[-1]["sort"]}
+
+    def _searched(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return searched(self._connection, self._scope.indexes, body, self._deadline)
 
     @property
     def _weighing(self) -> Weighing:
@@ -168,7 +171,6 @@ class ClusterReader:
             return documents, sections
         return counted, max(counted, round(sections * counted / max(documents, 1)))
 
-    @taken_apart("a search")
     def holders(self, slots: Collection[int]) -> list[int]:
         """Which of some documents that are no candidates hold any of the concepts gathered last."""
         if self._beyond is None or not slots:
@@ -178,10 +180,10 @@ class ClusterReader:
         query = candidates_query(self._beyond, self._scope, self._weighing)
         query["bool"]["filter"].append({"ids": {"values": list(ids)}})
         body = {"size": len(ids), "query": query, "_source": False}
-        answer = searched(self._connection, self._scope.indexes, body, self._deadline)
-        return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
+        answer = self._searched(body)
+        with taken_apart("a search"):
+            return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
 
-    @taken_apart("a search")
     def fetch(self, rows: Iterable[int]) -> None:
         """Ask the cluster for what is shown of some pages, in one request."""
         catalog = self._scope.catalog
@@ -204,11 +206,12 @@ class ClusterReader:
             "stored_fields": "_none_",
             "docvalue_fields": ["path", "record"],
         }
-        answer = searched(self._connection, self._scope.indexes, body, self._deadline)
-        for hit in answer["hits"]["hits"]:
-            columns = hit["fields"]
-            row, key = unknown[columns["path"][0]]
-            record = self._records[row] = _decoded(columns["record"][0])
+        for hit in self._searched(body)["hits"]["hits"]:
+            with taken_apart("a search"):
+                columns = hit["fields"]
+                row, key = unknown[columns["path"][0]]
+                record = _decoded(columns["record"][0])
+            self._records[row] = record
             self._recent.put(key, record)
 
     def record(self, row: int) -> bytes:

@@ -6,15 +6,21 @@ from typing import Any
 
 import pytest
 
+from sage.cache import Cache
 from sage.cluster import generations
 from sage.cluster.bulk import Bulk
 from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.generations import Meta, meta_from
 from sage.cluster.lock import PublishLock
 from sage.cluster.options import cluster_options
+from sage.cluster.reader import ClusterReader
+from sage.cluster.replica import View
 from sage.cluster.requests import all_hits, searched
 from sage.cluster.schema import Name
+from sage.deadline import Deadline
 from sage.errors import NotFound, Unavailable
+from sage.search.index_reader import Wanted
+from sage.search.query import Concept
 
 NAME = str(Name("sage", "own", "0123"))
 
@@ -84,6 +90,23 @@ def test_an_answer_of_another_form_is_told(call: str, number: int) -> None:
         return  # what it found is taken apart by whoever asked
     with pytest.raises(Unavailable):
         CALLS[call](Says(ANSWERS[number]))
+
+
+READS: dict[str, Callable[[ClusterReader, Wanted], object]] = {
+    "gather": lambda reader, wanted: reader.gather(wanted),
+    "parts": lambda reader, wanted: list(reader.parts(wanted)),
+    "every": lambda reader, wanted: reader.every(wanted),
+}
+
+
+@pytest.mark.parametrize("hit", [{}, {"sort": 5}, {"sort": []}, {"sort": [["a"]]}])
+@pytest.mark.parametrize("read", READS)
+def test_a_hit_of_another_form_is_told(read: str, hit: dict[str, Any]) -> None:
+    found = {"hits": [hit], "total": {"value": 1}}
+    ask, scope = Says({"responses": [{"hits": found}]}), View(()).scope(("core",), ())
+    reader = ClusterReader(ask, scope, Deadline(), {}, Cache(1_000, 60.0, lambda: 0.0))
+    with pytest.raises(Unavailable, match="in another form than OpenSearch"):
+        READS[read](reader, Wanted((Concept("retry", (("retry", 100),)),)))
 
 
 def test_what_is_wrong_with_the_call_is_told_as_it_is() -> None:
