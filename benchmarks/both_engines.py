@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from sage.cluster.backend import open_cluster
 from sage.cluster.connection import Connection
 from sage.cluster.options import cluster_options
-from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
+from sage.publish.publisher import Published, Publisher, PublishOptions
 from sage.settings import rootless_settings
 
 

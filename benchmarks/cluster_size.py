@@ -21,11 +21,11 @@ from typing import Any
 from benchmarks.both_engines import Both
 from sage.cluster.connection import Connection
 from sage.cluster.options import cluster_options
-from sage.cluster.publish import Publisher, PublishOptions
 from sage.cluster.schema import TEXT, feature_of
 from sage.deadline import Deadline
 from sage.documents.source_roots import files_of
 from sage.knowledge import KnowledgeBase
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.settings import load_settings
 from sage.terms.analysis import stem_of
 from tests.cluster.nodes import Node

@@ -30,6 +30,7 @@ ROWS = [
     "context",
     "knowledge",
     "cluster",
+    "publish",
     "check",
     "export",
     "hooks",

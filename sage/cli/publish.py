@@ -13,7 +13,7 @@ from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
-    from sage.cluster.publish import Progress, Published
+    from sage.publish.publisher import Progress, Published
 
 
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
@@ -96,8 +96,8 @@ def publish(
 ) -> None:
     """Publish the knowledge base to an OpenSearch cluster."""
     from sage.cluster.connection import PatientConnection
-    from sage.cluster.publish import Publisher, PublishOptions
     from sage.cluster.schema import checked_source
+    from sage.publish.publisher import Publisher, PublishOptions
 
     options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty)
     cluster = cluster_at(url, base, credentials, ca_file)

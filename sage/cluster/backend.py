@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
 from sage.cache import Cache
-from sage.cluster.connection import ClusterOptions, Connection, NotThere
+from sage.cluster.connection import ClusterOptions, Connection
 from sage.cluster.loading import SourceGeneration
+from sage.cluster.node_errors import NotThere
 from sage.cluster.pages import REMOVED, ClusterPages
 from sage.cluster.published_settings import PublishedSettings, scope_of
 from sage.cluster.reader import ClusterReader

@@ -13,13 +13,27 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sage.cluster.exchange import NodeAnswer, NodeConnection, SecureNodeConnection, StrangeAnswer
+from sage.cluster.attempts import Attempt, Attempts, Failure
+from sage.cluster.exchange import (
+    NodeAnswer,
+    NodeConnection,
+    SecureNodeConnection,
+    StrangeAnswer,
+)
+from sage.cluster.node_errors import (
+    Busy,
+    Misconfigured,
+    checked,
+    failure_of,
+    failure_of_busy,
+    is_busy,
+)
 from sage.deadline import Deadline
 from sage.errors import ConfigError, TimeoutExceeded, Unavailable
 
@@ -31,34 +45,8 @@ STEP_SECONDS = 120.0
 """For one step of a publish."""
 LONGEST_SECONDS = 30.0
 """So long one node may be silent before it is asked again, and where the caller sets no limit."""
-_ROUNDS = 3
-_PAUSE_SECONDS = 0.1
 _MAX_IDLE = 16
-_BUSY = (429, 502, 503, 504)
 _LONG_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)
-
-
-class NotThere(Unavailable):
-    """The index or document that was asked for does not exist, or not any more."""
-
-
-class Busy(Unavailable):
-    """The cluster could be reached, and has no time or room for the request now."""
-
-
-class DiskFull(Unavailable):
-    """The cluster has closed indexes to all writes, as it does when a disk is full."""
-
-    def __init__(self, said: str) -> None:
-        super().__init__(
-            f"the cluster takes no writes, its disk is full: {said}; what is served is served "
-            "still; free room on its disks or add some, remove the block if it stays, "
-            "then publish again"
-        )
-
-
-class Conflict(Unavailable):
-    """Somebody else changed it first, or it exists already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +135,7 @@ class Connection:
             version = answer["version"]
             number, kind = str(version["number"]), str(version.get("distribution", ""))
         if kind != "opensearch" or not number.startswith(tuple(f"{one}." for one in MAJORS)):
-            raise Unavailable(
+            raise Misconfigured(
                 f"{self.options.shown} runs {kind or 'another product, of version'} {number}; "
                 f"SAGE needs OpenSearch {' or '.join(map(str, MAJORS))}"
             )
@@ -185,69 +173,45 @@ class Connection:
 
         Args:
             body: an object, or bytes that are sent as they are.
-            again: whether it may be sent twice; otherwise only a node that was never reached is
-                left for another.
+            again: whether it may be sent twice; otherwise it is sent to another node only where
+                the one before was not reached, or has surely not begun it.
 
         Raises:
             NotThere, Conflict: as the cluster says.
-            Unavailable: no node can answer it now; Busy, if one could be reached.
+            Unavailable: no node can answer it now; Busy, if it may be sent again later.
             TimeoutExceeded: the deadline passed before one did.
         """
         data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
-        trouble, is_busy, was_silent = "", False, False
-        strange: set[str] = set()
-        first, nodes = self._first, len(self.options.urls)
-        for attempt in range(_ROUNDS * nodes):
+        trouble, may_wait = "", False
+        urls = self.options.urls
+        attempts = Attempts(len(urls), self._first, again=again)
+        for attempt in attempts:
             if deadline.expired:
                 break
-            if attempt and attempt % nodes == 0:
-                self._pause(attempt, deadline)
-            number = (first + attempt) % nodes
-            url = self.options.urls[number]
-            if url in strange:
-                continue
-            is_busy = False
-            # To ask once more would not help a cluster that is slow: the second one may take all.
-            may_move_on = again and not was_silent
-            seconds = self._seconds(deadline, may_move_on, attempt + 1 < nodes)
+            self._pause(attempt.pause_seconds, deadline)
+            url = urls[attempt.node]
             try:
-                answer = self._send(url, method, path, data, seconds)
-                if answer.status not in _BUSY or _is_full(answer):
-                    found = _checked(answer, url)
-                    self._first = number
+                answer = self._send(url, method, path, data, self._times(attempt, deadline, again))
+                if not is_busy(answer):
+                    found = checked(answer, url)
+                    self._first = attempt.node
                     return found
-                is_busy = True
-                trouble = f"{url} says {answer.status}: {_said(answer)}"
-                if answer.status == 503 and b"shard" in answer.text[:2_000]:
-                    said = _said(answer)
-                    trouble = f"the cluster is red, a part of the index is gone: {said}"
+                failure, trouble = failure_of_busy(answer, url)
             except ssl.SSLCertVerificationError as error:
-                raise Unavailable(
+                raise Misconfigured(
                     f"the certificate of {url} is not trusted: {error.verify_message}; "
                     "name its authority with --ca-file"
                 ) from error
-            except TimeoutError:
-                trouble = f"{url} did not answer in time"
-                self._first = (number + 1) % nodes  # nobody else need wait for it
-                if not may_move_on:
-                    break
-                was_silent = True
-            except StrangeAnswer as error:
-                trouble = (
-                    f"{url} does not answer like OpenSearch: {error}; "
-                    "look whether --url names the nodes of a cluster"
-                )
-                strange.add(url)
-                if not again or len(strange) == nodes:
-                    break
-            except (OSError, http.client.HTTPException) as error:
-                trouble = f"{url} cannot be reached: {_reason(error)}"
-                if not again and not isinstance(error, ConnectionRefusedError):
-                    break
+            except (StrangeAnswer, OSError, http.client.HTTPException) as error:
+                failure, trouble = failure_of(error, url)
+                if failure in (Failure.SILENT, Failure.UNREACHED_SILENT):
+                    self._first = (attempt.node + 1) % len(urls)  # nobody else need wait for it
+            may_wait = failure is Failure.REFUSED or (failure is Failure.BUSY and again)
+            attempts.failed(failure)
         if deadline.expired and not trouble:
             raise TimeoutExceeded(deadline.message)
         # To ask for less would not help: it is the cluster that takes so long.
-        kind = TimeoutExceeded if deadline.expired else Busy if is_busy else Unavailable
+        kind = TimeoutExceeded if deadline.expired else Busy if may_wait else Unavailable
         raise kind(f"{trouble}; look at the cluster's health, then ask again")
 
     def close(self) -> None:
@@ -256,31 +220,36 @@ class Connection:
                 while idle:
                     idle.pop().close()
 
-    def _pause(self, attempt: int, deadline: Deadline) -> None:
-        left = deadline.remaining_seconds
-        pause = _PAUSE_SECONDS * 2**attempt
-        self._sleep(pause if left is None else min(pause, left / 2))
+    def _pause(self, seconds: float, deadline: Deadline) -> None:
+        if seconds:
+            left = deadline.remaining_seconds
+            self._sleep(seconds if left is None else min(seconds, left / 2))
 
-    def _seconds(self, deadline: Deadline, may_move_on: bool, are_others: bool) -> float:
-        """So long one node may take to answer."""
-        left = deadline.remaining_seconds
+    def _times(self, attempt: Attempt, deadline: Deadline, again: bool) -> "_Times":
+        """Until when one node has to be reached, and to answer."""
+        now, left = time.monotonic(), deadline.remaining_seconds
         if left is None:
             left = LONGEST_SECONDS
-        if not may_move_on:
-            return left
-        return min(self.TRY_SECONDS, left / 2) if are_others else min(left, LONGEST_SECONDS)
+        some = left
+        if attempt.may_move_on and attempt.are_others:
+            some = min(self.TRY_SECONDS, left / 2)
+        elif attempt.may_move_on:
+            some = min(left, LONGEST_SECONDS)
+        # What may not be sent twice may take all the time where it was sent.
+        return _Times(now + some, now + (some if again else left), again)
 
     def _send(
-        self, url: str, method: str, path: str, data: bytes | None, seconds: float
+        self, url: str, method: str, path: str, data: bytes | None, times: "_Times"
     ) -> NodeAnswer:
         whole = self._prefixes[url] + path
-        until = time.monotonic() + seconds
-        kept = self._taken(url)
+        kept = self._taken(url) if times.again else None
         if kept is not None:
-            # The other side may have closed what was kept: then it never saw the request.
+            # The other side may have closed what was kept: then it hardly saw the request.
             with contextlib.suppress(http.client.RemoteDisconnected, ConnectionError):
-                return self._exchange(kept, url, method, whole, data, until)
-        return self._exchange(self._opened(url), url, method, whole, data, until)
+                return self._exchange(kept, url, method, whole, data, times.answered)
+        opened = self._opened(url)
+        opened.reach(times.reached)
+        return self._exchange(opened, url, method, whole, data, times.answered)
 
     def _exchange(
         self,
@@ -317,6 +286,15 @@ class Connection:
         return NodeConnection(host, port or http.client.HTTP_PORT)
 
 
+class _Times(NamedTuple):
+    """Until when a node has to be reached and to answer, as `time.monotonic` tells it."""
+
+    reached: float
+    answered: float
+    again: bool
+    """Whether what it is asked may be sent twice."""
+
+
 class PatientConnection(Connection):
     """Waits for a cluster that is busy: whoever publishes has the time, whoever asks has not."""
 
@@ -339,75 +317,3 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"--ca-file {ca_file} holds no certificates") from error
-
-
-def _checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
-    """What was answered, where it is what was asked for.
-
-    Raises:
-        StrangeAnswer: OpenSearch says nothing like it.
-    """
-    status, body = answer.status, answer.body
-    if status < 300 and isinstance(body, dict):
-        return body
-    said = _said(answer)
-    if status == 401 or (status == 403 and "block" not in said):  # also what stands before it
-        raise Unavailable(
-            f"{url} refuses these credentials ({status}); "
-            "check SAGE_OPENSEARCH_USER, SAGE_OPENSEARCH_PASSWORD or --credentials"
-        )
-    if 300 <= status < 400:
-        raise StrangeAnswer(f"it answers {status}, which leads to another address")
-    if not isinstance(body, dict):
-        raise StrangeAnswer(f"it answers {status} with something that is no object of JSON")
-    if status == 408 and "timed_out" in body:
-        return body  # that what it waited for did not come is an answer
-    if not _gives_reason(status, body):
-        raise StrangeAnswer(f"it answers {status} without a reason")
-    if is_disk_full(said):
-        raise DiskFull(said)
-    if status == 404:
-        raise NotThere(f"the cluster does not have it, or not any more ({said}); ask again")
-    if status == 409 or "already_exists" in said:
-        raise Conflict(f"somebody else changed it, or it exists already ({said}); ask again")
-    if status == 403:
-        raise Unavailable(
-            f"the cluster takes no writes: {said}; remove the block, then publish again"
-        )
-    raise Unavailable(f"{url} says {status}: {said}")
-
-
-def _gives_reason(status: int, body: Mapping[str, Any]) -> bool:
-    """Whether OpenSearch says so: what is not there, others do not have either."""
-    error = body.get("error")
-    if isinstance(error, dict):
-        return "type" in error
-    if status == 404:
-        is_absent = body.get("found") is False or body.get("result") == "not_found"
-        return is_absent or body.get("status") == 404
-    return error is not None
-
-
-def _said(answer: NodeAnswer) -> str:
-    """What the cluster gives as its reason, as far as it can be shown."""
-    error = answer.body.get("error") if isinstance(answer.body, dict) else None
-    if isinstance(error, dict):
-        words = [error.get(one) for one in ("type", "reason")]
-        error = ": ".join(one for one in words if isinstance(one, str))
-    said = error if isinstance(error, str) else answer.text[:300].decode("utf-8", "replace")
-    return "".join(one if one.isprintable() else " " for one in said[:300])
-
-
-def _is_full(answer: NodeAnswer) -> bool:
-    return is_disk_full(_said(answer))
-
-
-def is_disk_full(said: str) -> bool:
-    """Whether that is what a cluster says whose disk is full, with one status or another."""
-    return "cluster_block_exception" in said and "read-only" in said and "delete" in said
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, http.client.IncompleteRead):
-        return "it left in the middle of its answer"
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

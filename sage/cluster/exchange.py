@@ -1,7 +1,7 @@
 """One request to one node and its answer: in one piece, within a time, and of a size.
 
 The time is that of the whole exchange, whatever the node does: each piece that is sent or read gets
-what is left of it.
+what is left of it. Only to look up the name of a node takes as long as the system lets it.
 """
 
 import http.client
@@ -22,6 +22,14 @@ class StrangeAnswer(Exception):
     """A node answers otherwise than OpenSearch does."""
 
 
+class Unreached(OSError):
+    """Nobody could be connected to, so nothing was sent."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror or str(error) or type(error).__name__)
+        self.was_silent = isinstance(error, TimeoutError)
+
+
 class NodeAnswer(NamedTuple):
     """What a node answered."""
 
@@ -36,25 +44,42 @@ class NodeAnswer(NamedTuple):
 class NodeConnection(http.client.HTTPConnection):
     """Sends the head of a request together with its body: a node would wake up for each."""
 
+    auto_open = 0
     _held: list[bytes] | None = None
     _until = 0.0
+
+    def reach(self, until: float) -> None:
+        """Connect to the node.
+
+        Args:
+            until: when that has to be done, as `time.monotonic` tells it.
+
+        Raises:
+            Unreached: it cannot be done.
+            ssl.SSLCertVerificationError: the node is not who it should be.
+        """
+        self._until = until
+        try:
+            self.connect()
+        except ssl.SSLCertVerificationError:
+            raise
+        except OSError as error:
+            raise Unreached(error) from error
 
     def exchange(
         self, method: str, path: str, body: bytes | None, headers: dict[str, str], until: float
     ) -> NodeAnswer:
-        """Ask, and read what is answered.
+        """Ask the node that was reached, and read what it answers.
 
         Args:
             until: when it has to be over, as `time.monotonic` tells it.
 
         Raises:
             TimeoutError: it was not over by then.
-            OSError, http.client.HTTPException: the node cannot be reached, or left in the middle.
+            OSError, http.client.HTTPException: the node left in the middle.
             StrangeAnswer: what it answers is too large, or no HTTP.
         """
-        self._until = until
-        if self.sock is not None:
-            cast("TimedSocket", self.sock).begin(until)
+        cast("TimedSocket", self.sock).begin(until)
         try:
             self.request(method, path, body, headers)
             response = self.getresponse()

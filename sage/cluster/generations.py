@@ -13,15 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from sage.cluster.connection import (
-    Conflict,
-    Connection,
-    DiskFull,
-    NotThere,
-    soon,
-    taken_apart,
-)
+from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.exchange import from_json
+from sage.cluster.node_errors import Conflict, DiskFull, NotThere
 from sage.cluster.schema import MAPPING, PAGE, Name, parse_name, pattern
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sage.cluster import generations
-from sage.cluster.connection import Connection, NotThere, taken_apart
+from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.generations import Meta
+from sage.cluster.node_errors import NotThere
 from sage.cluster.page_record import PageRows, entries_of, rows_of
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS, parse_name

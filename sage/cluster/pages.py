@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from sage.cluster.connection import NotThere, taken_apart
+from sage.cluster.connection import taken_apart
+from sage.cluster.node_errors import NotThere
 from sage.cluster.page_record import from_column
 from sage.cluster.published_settings import PublishedSettings, scope_of
 from sage.cluster.replica import Replica, Scope

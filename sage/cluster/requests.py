@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from sage.cluster.connection import Connection, NotThere, taken_apart
+from sage.cluster.connection import Connection, taken_apart
+from sage.cluster.node_errors import NotThere
 from sage.cluster.schema import FIELDS, TEXT, TITLE, feature_of, length_norm, page_id
 from sage.deadline import Deadline
 from sage.errors import Unavailable

@@ -14,11 +14,11 @@ from sage.cluster.backend import open_cluster
 from sage.cluster.connection import ClusterOptions, Connection
 from sage.cluster.generations import all_of
 from sage.cluster.options import cluster_options
-from sage.cluster.publish import Published, Publisher, PublishOptions
 from sage.cluster.replica import LOOK_SECONDS
 from sage.cluster.schema import MAPPING, Name
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
+from sage.publish.publisher import Published, Publisher, PublishOptions
 from sage.settings import rootless_settings
 from tests.cluster.nodes import Node, missing, running
 from tests.conftest import Base

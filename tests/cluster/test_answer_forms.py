@@ -8,10 +8,8 @@ import pytest
 
 from sage.cache import Cache
 from sage.cluster import generations
-from sage.cluster.bulk import Bulk
 from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.generations import Meta, meta_from
-from sage.cluster.lock import PublishLock
 from sage.cluster.options import cluster_options
 from sage.cluster.reader import ClusterReader
 from sage.cluster.replica import View
@@ -19,6 +17,8 @@ from sage.cluster.requests import all_hits, searched
 from sage.cluster.schema import Name
 from sage.deadline import Deadline
 from sage.errors import NotFound, Unavailable
+from sage.publish.bulk import Bulk
+from sage.publish.lock import PublishLock
 from sage.search.index_reader import Wanted
 from sage.search.query import Concept
 

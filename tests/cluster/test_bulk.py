@@ -6,9 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from sage.cluster.bulk import BATCH_BYTES, Bulk
 from sage.cluster.connection import Connection
 from sage.errors import Unavailable
+from sage.publish.bulk import BATCH_BYTES, Bulk
 
 
 class Cluster:

@@ -9,15 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from sage.cluster.connection import (
-    Connection,
-    DiskFull,
-    PatientConnection,
-)
-from sage.cluster.lock import PublishLock
+from sage.cluster.connection import Connection, PatientConnection
+from sage.cluster.node_errors import Busy, DiskFull
 from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
+from sage.publish.lock import PublishLock
 from tests.commands import run
 
 __all__ = ["run"]
@@ -162,6 +159,41 @@ def test_nobody_waits_for_a_cluster_that_stays_busy_or_is_gone(cluster: Cluster)
     ):
         connection.check_version(Deadline(20_000))
     assert max(pauses) < 1
+
+
+def test_what_may_not_be_sent_twice_is_sent_once_whatever_stands_before_the_cluster(
+    cluster: Cluster,
+) -> None:
+    cluster.status, cluster.answer = 504, {"error": "a proxy waited for too long"}
+    pauses: list[float] = []
+    options = cluster_options([cluster.url, cluster.url], "sage", {})
+    with (
+        PatientConnection(options, pauses.append) as connection,
+        pytest.raises(Unavailable, match="says 504"),
+    ):
+        connection.request("GET", "/", None, Deadline(20_000), again=False)
+    assert (len(cluster.seen), pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(429, "busy"), (503, "cluster_manager_not_discovered_exception")]
+)
+def test_what_was_not_begun_is_sent_again(cluster: Cluster, status: int, kind: str) -> None:
+    cluster.status, cluster.answer = status, {"error": {"type": kind, "reason": "x"}}
+    options = cluster_options([cluster.url], "sage", {})
+    with (
+        Connection(options, sleep=lambda _: None) as connection,
+        pytest.raises(Busy, match=kind),
+    ):
+        connection.request("GET", "/", None, Deadline(20_000), again=False)
+    assert len(cluster.seen) == 3
+
+
+def test_what_may_not_be_sent_twice_goes_past_nodes_that_nobody_reaches(cluster: Cluster) -> None:
+    options = cluster_options([GONE, "http://nowhere.invalid:9200", cluster.url], "sage", {})
+    with Connection(options) as connection:
+        connection.request("GET", "/", None, Deadline(20_000), again=False)
+    assert len(cluster.seen) == 1
 
 
 def test_a_lock_that_cannot_be_released_hides_no_other_reason(

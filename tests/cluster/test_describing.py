@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from sage.cluster import describing
-from sage.cluster.describing import Describing, PagesForCluster, PageToPublish
 from sage.documents.files import SourceFile, Stamp
 from sage.errors import SageError
+from sage.publish import describing
+from sage.publish.describing import Describing, PagesForCluster, PageToPublish
 
 Processes = list[subprocess.Popen[bytes]]
 

@@ -238,7 +238,7 @@ def test_a_connection_is_kept_where_the_node_keeps_it(node: Node, form: str) -> 
 def test_a_connection_that_was_closed_meanwhile_is_opened_again(node: Node) -> None:
     with Connection(cluster_options([node.url], "sage", {}), sleep=lambda _: None) as connection:
         for _ in range(3):  # it closes after each answer without a word of it
-            connection.request("POST", "/x", {}, Deadline(60_000), again=False)
+            connection.request("POST", "/x", {}, Deadline(60_000))
     assert node.asked == 3
 
 

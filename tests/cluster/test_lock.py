@@ -3,10 +3,10 @@
 import pytest
 
 from sage.cluster.conformance import PAGES
-from sage.cluster.lock import PublishLock
-from sage.cluster.publish import Publisher
 from sage.deadline import Deadline
 from sage.errors import Unavailable
+from sage.publish.lock import PublishLock
+from sage.publish.publisher import Publisher
 from sage.values import OWN
 from tests.cluster.conftest import Team
 
@@ -29,7 +29,7 @@ def renewed(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         times.append(True)
         rewrite(self, deadline, trouble)
 
-    monkeypatch.setattr("sage.cluster.lock._RENEW_SECONDS", -1.0)
+    monkeypatch.setattr("sage.publish.lock._RENEW_SECONDS", -1.0)
     monkeypatch.setattr(PublishLock, "_rewrite", counted)
     return times
 

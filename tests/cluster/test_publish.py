@@ -12,10 +12,10 @@ from sage.answers import ReplicaInfo
 from sage.cluster import generations
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import PatientConnection
-from sage.cluster.lock import PublishLock
 from sage.cluster.schema import checked_source, parse_name
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable
+from sage.publish.lock import PublishLock
 from sage.values import OWN
 from tests.cluster.conftest import Team
 from tests.cluster.nodes import Node

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sage.cluster.lock import PublishLock
 from sage.deadline import Deadline
+from sage.publish.lock import PublishLock
 from sage.values import OWN
 from tests.cluster.conftest import Team
 from tests.processes import PATIENCE_SECONDS, REPOSITORY

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from sage.access.token_file import TokenFile
-from sage.cluster import repository_pages
 from sage.cluster.replica import UNLOADED
 from sage.deadline import Deadline
+from sage.publish import repository_pages
 from tests import httpkit
 from tests.cluster.conftest import Team, beside, eventually, name_in_alias, told
 from tests.http import test_source_tokens as source_tokens

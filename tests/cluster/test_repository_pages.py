@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sage.cluster.conformance import PAGES
-from sage.cluster.repository_pages import is_committed, pages_of
+from sage.publish.repository_pages import is_committed, pages_of
 from sage.values import OWN
 from tests.conftest import Base
 from tests.repositories import git

@@ -8,9 +8,9 @@ import pytest
 
 from sage.cluster import generations
 from sage.cluster.conformance import PAGES
-from sage.cluster.lock import PublishLock
-from sage.cluster.publish import Publisher, PublishOptions
 from sage.deadline import Deadline
+from sage.publish.lock import PublishLock
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.values import OWN
 from tests.cluster.conftest import Team
 from tests.commands import Run, run
@@ -100,8 +100,8 @@ def test_what_was_left_long_ago_goes_at_once(team: Team, monkeypatch: pytest.Mon
 def test_a_generation_of_an_older_mapping_goes_after_the_grace(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("schema", "generations", "publish"):
-        monkeypatch.setattr(f"sage.cluster.{module}.MAPPING", 3)
+    for module in ("cluster.schema", "cluster.generations", "publish.publisher"):
+        monkeypatch.setattr(f"sage.{module}.MAPPING", 3)
     monkeypatch.setattr("sage.cluster.schema.Name.__new__.__defaults__", (3,))
     first = team.publish(PAGES)
     monkeypatch.undo()
@@ -146,8 +146,8 @@ def test_an_index_with_our_name_that_is_not_ours_is_named_and_left_alone(
 def test_a_generation_as_mapping_4_wrote_it_is_replaced_and_retired(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("schema", "generations", "publish"):
-        monkeypatch.setattr(f"sage.cluster.{module}.MAPPING", 4)
+    for module in ("cluster.schema", "cluster.generations", "publish.publisher"):
+        monkeypatch.setattr(f"sage.{module}.MAPPING", 4)
     monkeypatch.setattr("sage.cluster.schema.Name.__new__.__defaults__", (4,))
     first = team.publish(PAGES)
     monkeypatch.undo()

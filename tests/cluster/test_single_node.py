@@ -17,11 +17,11 @@ import pytest
 from sage.cluster import conformance
 from sage.cluster.conformance import PAGES, Pages
 from sage.cluster.connection import Connection
-from sage.cluster.lock import PublishLock
-from sage.cluster.publish import Publisher, PublishOptions
 from sage.deadline import Deadline
 from sage.errors import NotFound, TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
+from sage.publish.lock import PublishLock
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.values import OWN
 from tests.cluster.conftest import Team, beside, narrowed, told
 from tests.cluster.nodes import Node

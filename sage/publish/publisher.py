@@ -13,19 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sage.cluster import generations
-from sage.cluster.bulk import Bulk, bulk_into
 from sage.cluster.connection import Connection, soon, taken_apart
-from sage.cluster.describing import Describing
 from sage.cluster.generations import Meta
-from sage.cluster.lock import PublishLock
 from sage.cluster.page_record import PageWords, from_column, words_on
-from sage.cluster.repository_pages import (
-    RepositoryPages,
-    is_committed,
-    pages_of,
-    refuse_nothing,
-    size_of_pages,
-)
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
@@ -46,6 +36,16 @@ from sage.context.recipes import load_recipes
 from sage.documents.problems import Problem
 from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
+from sage.publish.bulk import Bulk, bulk_into
+from sage.publish.describing import Describing
+from sage.publish.lock import PublishLock
+from sage.publish.repository_pages import (
+    RepositoryPages,
+    is_committed,
+    pages_of,
+    refuse_nothing,
+    size_of_pages,
+)
 from sage.values import OWN
 
 logger = logging.getLogger("sage.cluster")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sage.cluster.describing import PageToPublish
 from sage.cluster.page_record import page_hash
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
@@ -22,6 +21,7 @@ from sage.errors import ConfigError, SageError, counted
 from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
+from sage.publish.describing import PageToPublish
 from sage.settings import Settings
 from sage.values import OWN
 

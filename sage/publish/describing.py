@@ -35,7 +35,7 @@ _MOST_PROCESSES = 8
 _TOGETHER_BYTES = 150_000
 """Texts that a process describes before it answers."""
 _ENDED = "a process that described pages ended; publish again"
-_WORK = "from sage.cluster.describing import work; work()"
+_WORK = "from sage.publish.describing import work; work()"
 _NEW_OBJECTS = 100_000
 """Pages come and go and hold no circles: to look for some after every 700 objects takes long."""
 

@@ -6,8 +6,9 @@ import secrets
 import time
 from collections.abc import Callable
 
-from sage.cluster.connection import Conflict, Connection, NotThere, taken_apart
+from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.generations import is_red
+from sage.cluster.node_errors import Conflict, NotThere
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 

@@ -9,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from sage.cluster.connection import Connection, DiskFull, is_disk_full, taken_apart
+from sage.cluster.connection import Connection, taken_apart
+from sage.cluster.node_errors import DiskFull, is_disk_full
 from sage.cluster.page_record import delete_lines, put_lines
 from sage.deadline import Deadline
 from sage.errors import Unavailable
