@@ -72,35 +72,38 @@ class ClusterPages:
             found = {}
             # They only help to name the nearest: those that come in time.
             with suppress(Unavailable, TimeoutExceeded):
-                for path, lines in self._with_headings(scope, [layers], deadline):
-                    found[path] = lines
-        return lambda source: found.get(source.path, "")
+                for page, lines in self._with_headings(scope, [layers], deadline):
+                    found[page] = lines
+        return lambda source: found.get((source.source, source.path), "")
 
     def _with_headings(
         self, scope: Scope, conditions: Sequence[Mapping[str, Any]], deadline: Deadline
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[tuple[str, str], str]]:
+        """The headings of pages, each by its source and path."""
         query = {"bool": {"filter": inside(scope, *conditions)}}
         fields = {"_source": False, "docvalue_fields": ["path", HEADINGS]}
         try:
-            for index in scope.indexes:
+            for source in scope.sources:
                 ask = self._replica.connection
-                for hit in all_hits(ask, index, query, fields, ["path"], deadline):
+                for hit in all_hits(ask, source.index, query, fields, ["path"], deadline):
                     with taken_apart("a search"):
                         columns = hit["fields"]
-                        found = columns["path"][0], from_column(columns[HEADINGS][0])
-                    yield found
+                        page = source.meta.source, columns["path"][0]
+                        lines = from_column(columns[HEADINGS][0])
+                    yield page, lines
         except NotThere as error:
             raise Unavailable(REMOVED) from error
 
-    @taken_apart("a search")
     def _text(self, scope: Scope, source: SourceFile, deadline: Deadline) -> bytes:
         one = {"ids": {"values": [page_id(source.path)]}}
-        body = {"query": {"bool": {"filter": inside(scope, one)}}, "stored_fields": ["text"]}
+        own = {"term": {"source": source.source}}  # another one may have a page of the same path
+        body = {"query": {"bool": {"filter": inside(scope, one, own)}}, "stored_fields": ["text"]}
         try:
             hits = searched(self._replica.connection, scope.indexes, body, deadline)["hits"]["hits"]
         except NotThere as error:
             raise Unavailable(REMOVED) from error
         if not hits:
             raise FileNotFoundError(source.path)
-        text: str = hits[0]["fields"]["text"][0]
-        return text.encode("utf-8")
+        with taken_apart("a search"):
+            text: str = hits[0]["fields"]["text"][0]
+            return text.encode("utf-8")

@@ -61,7 +61,7 @@ class ClusterReader:
         """The places of words in the candidates: for each bucket their rows, and what it holds."""
         self._records = records
         self._recent = recent
-        self._keys = {one.meta.source: one.meta.key for one in scope.sources}
+        self._sources = {one.meta.source: one for one in scope.sources}
         self._found: dict[str, dict[str, list[tuple[int, Postings]]]] = {}
         self._counted: dict[Forms, int] = {}
         """How many documents hold a concept of several stems."""
@@ -115,8 +115,8 @@ class ClusterReader:
         found: set[int] = set()
         for hits in self._all_hits(wanted, (), _PATHS, _PATHS):
             with taken_apart("a search"):
-                paths = [hit["sort"][0] for hit in hits]
-                found.update(slots[path] for path in paths if path in slots)
+                places = [(hit["_index"], hit["sort"][0]) for hit in hits]
+                found.update(slots[place] for place in places if place in slots)
         return found
 
     def _all_hits(
@@ -175,33 +175,41 @@ class ClusterReader:
         """Which of some documents that are no candidates hold any of the concepts gathered last."""
         if self._beyond is None or not slots:
             return []
-        entries = self._scope.catalog.slots
-        ids = {page_id(entries[slot].path): slot for slot in slots}
+        paths = self._scope.catalog.column("path")
+        ids = [page_id(paths[slot]) for slot in slots]
         query = candidates_query(self._beyond, self._scope, self._weighing)
-        query["bool"]["filter"].append({"ids": {"values": list(ids)}})
-        body = {"size": len(ids), "query": query, "_source": False}
+        query["bool"]["filter"].append({"ids": {"values": ids}})
+        body = {
+            "size": len(ids) * len(self._scope.indexes),
+            "query": query,
+            "stored_fields": "_none_",
+            "docvalue_fields": ["path"],
+        }
         answer = self._searched(body)
         with taken_apart("a search"):
-            return [ids[hit["_id"]] for hit in answer["hits"]["hits"]]
+            places = [(hit["_index"], hit["fields"]["path"][0]) for hit in answer["hits"]["hits"]]
+            found = {self._scope.slots[place] for place in places if place in self._scope.slots}
+        return list(found.intersection(slots))
 
     def fetch(self, rows: Iterable[int]) -> None:
         """Ask the cluster for what is shown of some pages, in one request."""
         catalog = self._scope.catalog
-        unknown: dict[str, tuple[int, Hashable]] = {}
+        unknown: dict[tuple[str, str], tuple[int, Hashable]] = {}
         for row in rows:
             if row not in self._records:
                 entry = catalog.slots[catalog.owners[row]]
-                key: Hashable = (self._keys[entry.source], entry.path)
+                source = self._sources[entry.source]
+                key: Hashable = (source.meta.key, entry.path)
                 known = self._recent.peek(key)
                 if known is None:
-                    unknown[entry.path] = (row, key)
+                    unknown[source.index, entry.path] = (row, key)
                 else:
                     self._records[row] = known
         if not unknown:
             return
-        ids = {"ids": {"values": list(map(page_id, unknown))}}
+        ids = {"ids": {"values": [page_id(path) for _, path in unknown]}}
         body = {
-            "size": len(unknown),
+            "size": len(unknown) * len(self._scope.indexes),
             "query": {"bool": {"filter": inside(self._scope, ids)}},
             "stored_fields": "_none_",
             "docvalue_fields": ["path", "record"],
@@ -209,10 +217,12 @@ class ClusterReader:
         for hit in self._searched(body)["hits"]["hits"]:
             with taken_apart("a search"):
                 columns = hit["fields"]
-                row, key = unknown[columns["path"][0]]
+                wanted = unknown.get((hit["_index"], columns["path"][0]))
                 record = _decoded(columns["record"][0])
-            self._records[row] = record
-            self._recent.put(key, record)
+            if wanted is not None:  # another source may have a page of the same path
+                row, key = wanted
+                self._records[row] = record
+                self._recent.put(key, record)
 
     def record(self, row: int) -> bytes:
         """What is shown of a page."""
@@ -226,7 +236,7 @@ class ClusterReader:
         slots, firsts = self._scope.slots, self._scope.catalog.first_rows
         pages: list[tuple[int, Mapping[str, Sequence[str]]]] = []
         for hit in hits:
-            slot = slots.get(hit["sort"][-1])
+            slot = slots.get((hit["_index"], hit["sort"][-1]))
             if slot is not None:
                 pages.append((firsts[slot], hit.get("fields", {})))
         # Postings are read in the order of rows.

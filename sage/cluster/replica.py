@@ -131,13 +131,20 @@ class Scope:
 
     @property
     def _rows(self) -> Iterable[PageRows]:
-        rows = {path: held for source in self.sources for path, held in source.rows.items()}
-        return (rows[entry.path] for entry in self.catalog.slots)
+        rows = {source.meta.source: source.rows for source in self.sources}
+        return (rows[entry.source][entry.path] for entry in self.catalog.slots)
 
     @cached_property
-    def slots(self) -> Mapping[str, int]:
-        """The slot of every path."""
-        return {entry.path: slot for slot, entry in enumerate(self.catalog.slots)}
+    def slots(self) -> Mapping[tuple[str, str], int]:
+        """The slot of every page, by the index that holds it and its path there.
+
+        Two sources may have a page of the same path: the folder of one may be called as another is.
+        """
+        indexes = {source.meta.source: source.index for source in self.sources}
+        return {
+            (indexes[entry.source], entry.path): slot
+            for slot, entry in enumerate(self.catalog.slots)
+        }
 
     @cached_property
     def stats(self) -> CorpusStats:
