@@ -7,7 +7,8 @@ from sage.cluster.connection import Connection
 from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
-from sage.publish.publisher import Published, Publisher, PublishOptions
+from sage.publish.plan import Published
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.settings import rootless_settings
 
 

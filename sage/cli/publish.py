@@ -13,7 +13,8 @@ from sage.errors import counted
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
-    from sage.publish.publisher import Progress, Published
+    from sage.publish.plan import Published
+    from sage.publish.publisher import Progress
 
 
 def _option(name: str, value: str, about: str, **more: Any) -> Any:
@@ -90,6 +91,9 @@ def publish(
             "--allow-empty", help="Publish no pages at all in place of those that are served."
         ),
     ] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Write every page anew, whatever is served.")
+    ] = False,
     as_json: Json = False,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -99,7 +103,7 @@ def publish(
     from sage.cluster.schema import checked_source
     from sage.publish.publisher import Publisher, PublishOptions
 
-    options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty)
+    options = PublishOptions(checked_source(source), dry_run, grace, shards, allow_empty, anew)
     cluster = cluster_at(url, base, credentials, ca_file)
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
         publisher = Publisher(knowledge, connection, options, _progress())

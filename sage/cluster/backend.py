@@ -11,21 +11,15 @@ from sage.answers import InfoAnswer, PublishedInfo, ReplicaInfo
 from sage.cache import Cache
 from sage.cluster.connection import ClusterOptions, Connection
 from sage.cluster.loading import SourceGeneration
-from sage.cluster.node_errors import NotThere
+from sage.cluster.node_errors import Misconfigured, NotThere
+from sage.cluster.page_record import DAMAGED
 from sage.cluster.pages import REMOVED, ClusterPages
 from sage.cluster.published_settings import PublishedSettings, scope_of
 from sage.cluster.reader import ClusterReader
-from sage.cluster.replica import (
-    LOAD_SECONDS,
-    LONGEST_WAIT_SECONDS,
-    SILENT,
-    START_SECONDS,
-    Replica,
-    Scope,
-    View,
-)
+from sage.cluster.replica import LOAD_SECONDS, LONGEST_WAIT_SECONDS, SILENT, START_SECONDS, Replica
 from sage.cluster.requests import check_search
 from sage.cluster.vectors import VectorReader
+from sage.cluster.view import Scope, View
 from sage.deadline import Clock, Clocks, Deadline
 from sage.documents.document import Page
 from sage.documents.files import SourceFile
@@ -53,12 +47,13 @@ RECENT_PAGES = 16_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClusterSnapshot:
     """One view of the base, for one call."""
 
     engine: "ClusterEngine"
     scope: Scope
+    """Another one from where the generation goes that is read: what follows is of that, too."""
     behind: str = ""
     meaning: int = 0
     stands: bool = False
@@ -82,7 +77,7 @@ class ClusterSnapshot:
             note = "; ".join(filter(None, (found.note, *lacks)))
             return replace(found, note=note, complete=False)
 
-        return self.engine.on_one_view(search, self.scope, deadline)
+        return self._on_view(search, deadline)
 
     def rank_sections(self, text: str, *, limit: int, deadline: Deadline) -> RankedSections:
         """The best sections of all documents for a free text."""
@@ -91,11 +86,11 @@ class ClusterSnapshot:
             searcher = self._searcher(scope, deadline)
             return searcher.rank_sections(text, limit=limit, deadline=deadline)
 
-        return self.engine.on_one_view(rank, self.scope, deadline)
+        return self._on_view(rank, deadline)
 
     def distrust(self, error: UntrustedIndex) -> None:
         """What is kept is damaged."""
-        raise Unavailable("a page in the cluster is damaged; publish again") from error
+        raise Unavailable(DAMAGED) from error
 
     def page(self, path: str, deadline: Deadline) -> Page | None:
         """A page as it was published."""
@@ -105,7 +100,21 @@ class ClusterSnapshot:
                 return None
             return self._searcher(scope, deadline).documents.page(path)
 
-        return self.engine.on_one_view(read, self.scope, deadline)
+        return self._on_view(read, deadline)
+
+    def _on_view(self, work: Callable[[Scope], T], deadline: Deadline) -> T:
+        """Do the work on the view; when that was removed meanwhile, on the one in force.
+
+        A generation that goes while it is searched is not there, or some of its parts fail.
+        """
+        try:
+            return work(self.scope)
+        except Unavailable as error:
+            newer = self.engine.scope_in_force(deadline, is_gone=isinstance(error, NotThere))
+            if newer.indexes == self.scope.indexes:
+                raise
+            self.scope = newer
+            return work(newer)
 
     def _searcher(self, scope: Scope, deadline: Deadline) -> Searcher:
         return self.engine.searcher(scope, deadline, self.records.setdefault(scope, {}))
@@ -171,8 +180,8 @@ class ClusterEngine:
         Args:
             records: what was fetched of the pages of the scope, and will be.
         """
-        ask = self._replica.connection
-        reader = ClusterReader(ask, scope, deadline, records, self._recent)
+        ask, patience = self._replica.connection, self._replica.patience(deadline)
+        reader = ClusterReader(ask, scope, patience, records, self._recent)
         words, meaning = scope.words, self._replica.vectors.meaning_of(scope.models)
         ranker = Ranker(
             scope.catalog,
@@ -186,18 +195,13 @@ class ClusterEngine:
             ranker, reader, words, self._synonyms, self._settings.layers, self._real_words, meaning
         )
 
-    def on_one_view(self, work: Callable[[Scope], T], scope: Scope, deadline: Deadline) -> T:
-        """Do the work on a view; when that was removed meanwhile, on the one in force.
+    def scope_in_force(self, deadline: Deadline, *, is_gone: bool) -> Scope:
+        """What may be seen of what the alias names at this moment.
 
-        A generation that goes while it is searched is not there, or some of its parts fail.
+        Args:
+            is_gone: whether what was searched is not there any more.
         """
-        try:
-            return work(scope)
-        except (NotThere, Unavailable):
-            newer = self._scope(self._replica.view(deadline, fresh=True))
-            if newer.indexes == scope.indexes:
-                raise
-            return work(newer)
+        return self._scope(self._replica.view(deadline, fresh=True, is_gone=is_gone))
 
     def close(self) -> None:
         """Others may use the connections still."""
@@ -329,8 +333,8 @@ def wait_for_cluster(options: ClusterOptions, settings: Settings) -> KnowledgeBa
         try:
             # A large base takes longer to load than a cluster may take to answer.
             opened = _opened(connection, settings, Deadline(LOAD_SECONDS * 1000))
-        except (Unavailable, TimeoutExceeded):
-            if time.monotonic() > until:
+        except (Unavailable, TimeoutExceeded) as error:
+            if isinstance(error, Misconfigured) or time.monotonic() > until:
                 raise
             time.sleep(1.0)
         else:

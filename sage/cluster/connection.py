@@ -106,6 +106,7 @@ class Connection:
         self._sleep = sleep
         self._lock = threading.Lock()
         self._idle: dict[str, list[NodeConnection]] = {url: [] for url in options.urls}
+        self._is_closed = False
         self._first = 0
         self._known_version = ""
         self._headers = {"Content-Type": "application/json"}
@@ -215,7 +216,9 @@ class Connection:
         raise kind(f"{trouble}; look at the cluster's health, then ask again")
 
     def close(self) -> None:
+        """Close what is kept; nothing is kept from now on."""
         with self._lock:
+            self._is_closed = True
             for idle in self._idle.values():
                 while idle:
                     idle.pop().close()
@@ -267,7 +270,7 @@ class Connection:
             raise
         with self._lock:
             idle = self._idle[url]
-            if len(idle) < _MAX_IDLE and answer.may_be_kept:
+            if len(idle) < _MAX_IDLE and answer.may_be_kept and not self._is_closed:
                 idle.append(connection)
             else:
                 connection.close()

@@ -237,16 +237,8 @@ def delete(connection: Connection, name: str, deadline: Deadline) -> None:
         return
 
 
-def create(
-    connection: Connection,
-    name: str,
-    body: Mapping[str, Any],
-    meanwhile: Callable[[], None] = lambda: None,
-) -> None:
+def create(connection: Connection, name: str, body: Mapping[str, Any]) -> None:
     """Make an empty index.
-
-    Args:
-        meanwhile: called now and then while it takes.
 
     Raises:
         Unavailable: it is there already, or no node takes it.
@@ -255,31 +247,23 @@ def create(
         connection.change("PUT", f"/{name}?wait_for_active_shards=0", body, soon(), again=False)
     except Conflict as error:
         raise Unavailable(not_ours(name)) from error
-    _wait(connection, name, meanwhile)
+    _wait(connection, name)
 
 
-@taken_apart("the question for the settings of an index")
-def copy(
-    connection: Connection,
-    original: str,
-    name: str,
-    meanwhile: Callable[[], None] = lambda: None,
-) -> None:
+def copy(connection: Connection, original: str, name: str) -> None:
     """Make a copy of an index that can be written, whatever was set for the original since.
-
-    Args:
-        meanwhile: called now and then while it takes.
 
     Raises:
         DiskFull: the cluster has closed the original to all writes.
         Unavailable: it is there already, or no node takes it.
     """
     answer = connection.get(f"/{original}/_settings?flat_settings=true", soon())
-    held: dict[str, Any] = answer[original]["settings"]
-    for setting in _FULL:
-        if held.get(setting) == "true":
-            raise DiskFull(f"{original} has {setting}")
-    places = [one for one in held if one.startswith(_PLACES) and not one.startswith(_OWN)]
+    with taken_apart("the question for the settings of an index"):
+        held: dict[str, Any] = answer[original]["settings"]
+        full = [setting for setting in _FULL if held.get(setting) == "true"]
+        places = [one for one in held if one.startswith(_PLACES) and not one.startswith(_OWN)]
+    if full:
+        raise DiskFull(f"{original} has {full[0]}")
     settings = {
         **dict.fromkeys(places),
         "index.blocks.write": None,
@@ -291,10 +275,10 @@ def copy(
         connection.change("POST", path, {"settings": settings}, soon(), again=False)
     except Conflict as error:
         raise Unavailable(not_ours(name)) from error
-    _wait(connection, name, meanwhile)
+    _wait(connection, name)
 
 
-def _wait(connection: Connection, name: str, meanwhile: Callable[[], None]) -> None:
+def _wait(connection: Connection, name: str) -> None:
     """Wait until a node holds every part of it.
 
     A copy gets the mapping of its original only then: to describe it before would be its end.
@@ -304,7 +288,6 @@ def _wait(connection: Connection, name: str, meanwhile: Callable[[], None]) -> N
     while not why and time.monotonic() < until:
         if is_whole(connection, name, soon()):
             return
-        meanwhile()
         why = _refused(connection, name)
         time.sleep(_PAUSE_SECONDS)
     delete(connection, name, soon())
@@ -334,18 +317,27 @@ def remove_unread(
     connection: Connection,
     source: str,
     grace_seconds: float,
+    make_certain: Callable[[], None],
     now: Callable[[], float] = time.time,
 ) -> tuple[str, ...]:
-    """Remove generations that nobody reads any more, under the lock; the names of those removed."""
+    """Remove generations that nobody reads any more; the names of those removed.
+
+    Args:
+        make_certain: called before each is removed, to see that nobody else publishes.
+    """
     alias = served(connection, soon())
     held = all_of(connection, source, soon())
-    gone: list[str] = []
-    for name, left in _left(held, alias, now()).items():
-        if now() - left >= grace_seconds:
-            delete(connection, name, soon())
-            gone.append(name)
-        elif not held[name].retired:
-            write_retired(connection, name, left, soon())
+    left = _left(held, alias, now())
+    gone = [name for name, since in left.items() if now() - since >= grace_seconds]
+    for name in gone:
+        make_certain()
+        delete(connection, name, soon())
+    for name, since in left.items():
+        if name not in gone and not held[name].retired:
+            try:
+                write_retired(connection, name, since, soon())
+            except DiskFull as error:  # it goes as well by the time at which the alias moved
+                logger.warning("%s does not say since when it is not served: %s", name, error)
     return tuple(gone)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sage.cluster import generations
-from sage.cluster.connection import Connection, taken_apart
+from sage.cluster.connection import Connection
 from sage.cluster.generations import Meta
 from sage.cluster.node_errors import NotThere
 from sage.cluster.page_record import PageRows, entries_of, rows_of
@@ -142,7 +142,6 @@ class GenerationLoader:
     def _meta(self, index: str, deadline: Deadline) -> Meta:
         return next(generations.metas(self._connection, [index], deadline))[1]
 
-    @taken_apart("the question for a generation")
     def _loaded(
         self, index: str, meta: Meta, before: SourceGeneration | None, deadline: Deadline
     ) -> SourceGeneration:
@@ -183,7 +182,7 @@ def _told(index: str, error: Exception) -> str:
     if isinstance(error, SageError):
         return str(error)
     logger.error("%s could not be loaded", index, exc_info=error)
-    return f"{index} is damaged ({type(error).__name__}); publish again"
+    return f"{index} is damaged ({type(error).__name__}); publish again with --anew"
 
 
 def nearest_ancestor(meta: Meta, known: Iterable[SourceGeneration]) -> SourceGeneration | None:

@@ -45,7 +45,7 @@ from sage.terms.postings import (
     Row,
 )
 
-DAMAGED = "a page in the cluster is damaged; publish again"
+DAMAGED = "a page in the cluster is damaged; publish again with --anew"
 _LONG_HEADING = 255
 _STEMS_OF = {"title": TITLE, "aliases": TITLE, **dict.fromkeys(SECTION_FIELDS, TEXT)}
 _IN_SECTIONS = frozenset(map(ALL_FIELDS.index, SECTION_FIELDS))

@@ -8,9 +8,10 @@ from sage.cluster.connection import taken_apart
 from sage.cluster.node_errors import NotThere
 from sage.cluster.page_record import from_column
 from sage.cluster.published_settings import PublishedSettings, scope_of
-from sage.cluster.replica import Replica, Scope
+from sage.cluster.replica import Replica
 from sage.cluster.requests import all_hits, inside, searched
 from sage.cluster.schema import ANCHORS, HEADINGS, page_id
+from sage.cluster.view import Scope
 from sage.deadline import Deadline
 from sage.documents.document import slug
 from sage.documents.files import SourceFile, Stamp
@@ -58,12 +59,13 @@ class ClusterPages:
             scope = scope_of(view, self._settings)
             entry = scope.catalog.entries.get(source.path)
             if entry is not None and entry.stamp == source.stamp:
-                return self._text(scope, source, deadline), source.stamp
+                return self._text(scope, source, self._replica.patience(deadline)), source.stamp
         raise FileNotFoundError(source.path)
 
     def headings(self, files: Sequence[SourceFile], deadline: Deadline, anchor: str) -> ReadText:
         """Reads the headings of pages, fetched together."""
         scope = scope_of(self._replica.views[0], self._settings)
+        deadline = self._replica.patience(deadline)
         layers = {"terms": {"layer": sorted({source.layer for source in files})}}
         if anchor:
             wanted = {"terms": {ANCHORS: [anchor, slug(anchor)]}}

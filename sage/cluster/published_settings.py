@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from sage.cluster.generations import Meta
-from sage.cluster.replica import Replica, Scope, View
+from sage.cluster.replica import Replica
+from sage.cluster.view import Scope, View
 from sage.context.recipes import load_recipes, recipes_for_layers
 from sage.errors import ConfigError
 from sage.settings import CheckSettings, ContextSettings, Settings

@@ -7,9 +7,9 @@ from typing import Any
 from sage.cache import Cache
 from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
-from sage.cluster.replica import Scope
 from sage.cluster.requests import Weighing, candidates_query, counting, inside, searched
 from sage.cluster.schema import bucket_of, page_id
+from sage.cluster.view import Scope
 from sage.deadline import Deadline
 from sage.errors import Unavailable
 from sage.search.index_reader import Wanted
@@ -73,6 +73,8 @@ class ClusterReader:
         self._pages, self._columns, self._found, self._beyond = 0, {}, {}, None
         if not wanted.concepts:
             return None
+        if not self._scope.indexes:
+            return 0
         buckets = _buckets(wanted)
         mixed = {
             str(number): sorted({stem_of(form) for form, _ in concept.forms})
@@ -123,6 +125,8 @@ class ClusterReader:
         self, wanted: Wanted, columns: Sequence[str], first: int, most: int
     ) -> Iterator[Sequence[Mapping[str, Any]]]:
         """All pages that are wanted by path, with some columns of each, some after the others."""
+        if not self._scope.indexes:
+            return
         body: dict[str, Any] = {
             "size": first,
             "query": candidates_query(wanted, self._scope, self._weighing),

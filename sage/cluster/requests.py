@@ -31,7 +31,6 @@ RED = (
 Hit = Mapping[str, Any]
 
 
-@taken_apart("a search")
 def searched(
     connection: Connection, indexes: Sequence[str], body: Mapping[str, Any], deadline: Deadline
 ) -> dict[str, Any]:
@@ -41,10 +40,17 @@ def searched(
         NotThere: one of the indexes was removed.
         Unavailable: a part of them does not answer.
     """
+    if not indexes:
+        raise ValueError("a search of no index would be one of every index of the cluster")
     # In the body: a hundred names would be too long for an address.
     head = {"index": list(indexes), "allow_partial_search_results": False}
     lines = f"{json.dumps(head)}\n{json.dumps(body)}\n".encode()
     answer = connection.request("POST", "/_msearch", lines, deadline)
+    with taken_apart("a search"):
+        return _first_of(answer)
+
+
+def _first_of(answer: Mapping[str, Any]) -> dict[str, Any]:
     first: dict[str, Any] = answer["responses"][0]
     error = first.get("error")
     if error is None:

@@ -26,7 +26,7 @@ from sage.status import meaning_info
 if TYPE_CHECKING:
     from sage.semantic.published import PageEmbedder, PublishedMeaning
 
-DAMAGED = "the vectors of a page in the cluster are damaged; publish again"
+DAMAGED = "the vectors of a page in the cluster are damaged; publish again with --anew"
 Fields = Mapping[str, Any]
 
 

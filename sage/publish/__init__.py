@@ -5,4 +5,4 @@ that are checked before the alias moves to them, and the removal of those that n
 """
 
 # The modules that other folders may import; the rest is this folder's own.
-__all__ = ["publisher"]
+__all__ = ["plan", "publisher"]

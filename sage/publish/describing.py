@@ -6,6 +6,7 @@ the one that started it, however that ended.
 """
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -28,6 +29,8 @@ from sage.errors import SageError
 from sage.search.indexing import describe
 from sage.terms.analysis import Analyzer, stem_of
 from sage.token_counter import RememberingCounter, TokenCounter
+
+logger = logging.getLogger("sage.cluster")
 
 MANY_BYTES = 2_000_000
 """Texts that are worth the start of other processes: about a second's work."""
@@ -78,13 +81,20 @@ class Describer:
         sections = 0
         for source, data, hashed in pages:
             stamp = content_stamp(data)
-            document = parsed(source, data, stamp, b"").document
-            if document is None:
-                continue  # it was one when it was read: this cannot be
-            described = describe(
-                document, stamp, self._footers, self._analyzer, self._counter.count_slice
-            )
-            page = to_document(described, decoded(data), hashed, self._generation)
+            try:
+                document = parsed(source, data, stamp, b"").document
+                if document is None:
+                    raise ValueError("it was a page when it was read")
+                described = describe(
+                    document, stamp, self._footers, self._analyzer, self._counter.count_slice
+                )
+                page = to_document(described, decoded(data), hashed, self._generation)
+            except Exception as error:  # in another process nobody else knows which page it was
+                logger.exception("%s could not be described", source.path)
+                raise SageError(
+                    f"{source.path} cannot be published ({type(error).__name__}: {error}); leave "
+                    "it out with `ignore` in sage.yaml, and tell those who make SAGE of it"
+                ) from error
             lines.append(put_lines(page_id(document.path), page.document, page.columns))
             sections += described[0].indexed_sections
             words.setdefault(source.layer, []).append(page.words)
@@ -111,7 +121,11 @@ def work() -> None:
         describer = Describer(footers, generation, counter)
         while True:
             pages = _given()
-            made = describer.describe(pages) if pages else describer.words()
+            made: PagesForCluster | str
+            try:
+                made = describer.describe(pages) if pages else describer.words()
+            except SageError as error:
+                made = str(error)
             pickle.dump(made, answers, pickle.HIGHEST_PROTOCOL)
             answers.flush()
     except (EOFError, BrokenPipeError):
@@ -213,14 +227,16 @@ class _Process:
         """Some pages as the cluster takes them; for none the words of all.
 
         Raises:
-            SageError: it ended.
+            SageError: it ended, or says that a page cannot be described.
         """
         self._say(batch)
         try:
-            made: PagesForCluster = pickle.load(self._made)  # noqa: S301 - from our own process
-            return made
+            made: PagesForCluster | str = pickle.load(self._made)  # noqa: S301 - from our own process
         except (EOFError, OSError, pickle.UnpicklingError) as error:
             raise SageError(_ENDED) from error
+        if isinstance(made, str):
+            raise SageError(made)
+        return made
 
     def close(self) -> None:
         """Let it end."""

@@ -1,10 +1,16 @@
-"""Only one publishes a source at a time: a document in the cluster says who, and for how long."""
+"""Only one publishes a source at a time: a document in the cluster says who, and for how long.
+
+Whoever holds it renews it in a thread of its own, so that a step that takes long does not lose it.
+The clocks of those who publish may differ by less than the time that is left after a renewal.
+"""
 
 import contextlib
 import logging
 import secrets
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.generations import is_red
@@ -16,7 +22,8 @@ logger = logging.getLogger("sage.cluster")
 
 HELD_SECONDS = 60.0
 """Whoever does not renew it for so long is taken for dead."""
-_RENEW_SECONDS = 10.0
+RENEW_SECONDS = 10.0
+_QUESTION = "the question for the lock"
 
 
 class Lost(Unavailable):
@@ -24,7 +31,7 @@ class Lost(Unavailable):
 
 
 class PublishLock:
-    """Held from the first write to the move of the alias."""
+    """Held from before it is known what to write until old generations are removed."""
 
     def __init__(
         self, connection: Connection, source: str, now: Callable[[], float] = time.time
@@ -36,12 +43,12 @@ class PublishLock:
         self._now = now
         self._owner = secrets.token_hex(8)
         self._seen = (0, 0)
-        self._renewed = 0.0
-        self._is_held = False
+        self._changing = threading.Lock()
+        self._lost: Lost | None = None
+        self._stopped = threading.Event()
 
-    @taken_apart("the question for the lock")
     def acquire(self, deadline: Deadline) -> None:
-        """Take the lock.
+        """Take the lock, and keep it until it is released.
 
         Raises:
             Unavailable: somebody else holds it.
@@ -61,39 +68,45 @@ class PublishLock:
         try:
             self._write("op_type=create", deadline)
         except Conflict:
-            try:
-                held = self._connection.get(self._path, deadline)
-            except NotThere:  # it was given back just now, to somebody else perhaps
-                raise self._taken() from None
-            if held["_source"]["until"] > self._now():
-                raise self._taken() from None
-            self._seen = (held["_seq_no"], held["_primary_term"])
-            self._rewrite(deadline, self._taken())
+            self._take_over(deadline)
+        self._lost = None
+        self._stopped = threading.Event()
+        work = (self._stopped,)
+        threading.Thread(target=self._keep, args=work, name="sage-lock", daemon=True).start()
 
-    @taken_apart("the question for the lock")
     def is_taken(self, deadline: Deadline) -> bool:
         """Whether somebody holds it now."""
-        try:
-            held = self._connection.get(self._path, deadline)
-        except NotThere:
-            return False
-        return bool(held["_source"]["until"] > self._now())
+        held = self._held(deadline)
+        return held is not None and self._until(held) > self._now()
 
-    def renew(self, deadline: Deadline, *, now: bool = False) -> None:
-        """Keep it, if it is held and that is due or must be certain.
+    def check(self) -> None:
+        """See, without asking the cluster, whether it is known to be lost.
 
         Raises:
             Lost: somebody else has taken it.
         """
-        if self._is_held and (now or self._now() - self._renewed > _RENEW_SECONDS):
-            self._rewrite(
-                deadline, Lost(f"another publish of {self._source} took over; run it again")
-            )
+        if self._lost is not None:
+            raise self._lost
+
+    def renew(self, deadline: Deadline) -> None:
+        """Be certain that it is held, before what cannot be taken back.
+
+        Raises:
+            Lost: somebody else has taken it.
+        """
+        with self._changing:
+            self.check()
+            try:
+                self._rewrite(deadline)
+            except Conflict:
+                self._lost = Lost(f"another publish of {self._source} took over; run it again")
+                raise self._lost from None
 
     def release(self, deadline: Deadline) -> None:
         """Let others publish; where that cannot be said they may in a minute."""
-        self._is_held = False
-        number, term = self._seen
+        self._stopped.set()
+        with self._changing:
+            number, term = self._seen
         try:
             path = f"{self._path}?if_seq_no={number}&if_primary_term={term}&refresh=true"
             self._connection.request("DELETE", path, None, deadline)
@@ -105,28 +118,69 @@ class PublishLock:
                 "the lock stays until it runs out", extra={"fields": {"why": str(error)}}
             )
 
-    def _taken(self) -> Unavailable:
-        return Unavailable(
+    def _keep(self, stopped: threading.Event) -> None:
+        while not stopped.wait(RENEW_SECONDS):
+            try:
+                self.renew(Deadline(HELD_SECONDS * 1000))
+            except Lost:
+                return  # whoever publishes finds it at the next step
+            except (Unavailable, TimeoutExceeded) as error:
+                logger.warning(
+                    "the lock could not be renewed", extra={"fields": {"why": str(error)}}
+                )
+
+    def _take_over(self, deadline: Deadline) -> None:
+        """Take it from somebody who died.
+
+        Raises:
+            Unavailable: nobody did.
+        """
+        taken = Unavailable(
             f"another publish of {self._source} is under way; wait for it, or a minute if it died"
         )
-
-    def _rewrite(self, deadline: Deadline, trouble: Exception) -> None:
-        number, term = self._seen
+        held = self._held(deadline)
+        # Without a document it was given back just now, to somebody else perhaps.
+        if held is None or self._until(held) > self._now():
+            raise taken
+        self._seen = self._place(held)
         try:
-            self._write(f"if_seq_no={number}&if_primary_term={term}", deadline)
+            self._rewrite(deadline)
         except Conflict:
-            raise trouble from None
+            raise taken from None
 
-    @taken_apart("the question for the lock")
+    def _rewrite(self, deadline: Deadline) -> None:
+        number, term = self._seen
+        self._write(f"if_seq_no={number}&if_primary_term={term}", deadline)
+
     def _write(self, condition: str, deadline: Deadline) -> None:
-        until = self._now() + HELD_SECONDS
-        answer = self._connection.request(
-            "PUT",
-            f"{self._path}?{condition}",
-            {"owner": self._owner, "until": until},
-            deadline,
-            again=False,
-        )
-        self._seen = (answer["_seq_no"], answer["_primary_term"])
-        self._renewed = self._now()
-        self._is_held = True
+        body = {"owner": self._owner, "until": self._now() + HELD_SECONDS}
+        try:
+            answer = self._connection.request("PUT", f"{self._path}?{condition}", body, deadline)
+        except Conflict:
+            # It may have been written and nobody said so: then it was sent a second time.
+            held = self._held(deadline)
+            if held is None or self._owner_of(held) != self._owner:
+                raise
+            answer = held
+        self._seen = self._place(answer)
+
+    def _held(self, deadline: Deadline) -> dict[str, Any] | None:
+        try:
+            return self._connection.get(self._path, deadline)
+        except NotThere:
+            return None
+
+    @staticmethod
+    @taken_apart(_QUESTION)
+    def _until(held: Mapping[str, Any]) -> float:
+        return float(held["_source"]["until"])
+
+    @staticmethod
+    @taken_apart(_QUESTION)
+    def _owner_of(held: Mapping[str, Any]) -> str:
+        return str(held["_source"]["owner"])
+
+    @staticmethod
+    @taken_apart(_QUESTION)
+    def _place(answer: Mapping[str, Any]) -> tuple[int, int]:
+        return int(answer["_seq_no"]), int(answer["_primary_term"])

@@ -4,18 +4,18 @@ Only what changed is written, into a copy of the generation before. The alias mo
 one holds exactly what it should; until then, and when anything fails, the old one is served.
 """
 
-import json
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
 from sage.cluster import generations
 from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.generations import Meta
-from sage.cluster.page_record import PageWords, from_column, words_on
+from sage.cluster.node_errors import DiskFull
+from sage.cluster.page_record import DAMAGED, PageWords, from_column, words_on
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import (
     BUCKET_FIELDS,
@@ -33,12 +33,12 @@ from sage.cluster.schema import (
 from sage.cluster.vectors import VectorWriter
 from sage.cluster.words import WordCount
 from sage.context.recipes import load_recipes
-from sage.documents.problems import Problem
 from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
 from sage.publish.bulk import Bulk, bulk_into
 from sage.publish.describing import Describing
 from sage.publish.lock import PublishLock
+from sage.publish.plan import Published, PublishPlan, ServedPage, is_whole
 from sage.publish.repository_pages import (
     RepositoryPages,
     is_committed,
@@ -54,33 +54,10 @@ GRACE_SECONDS = 300.0
 """So long a generation stays that is no longer served: a call may still read it."""
 _OLD_PAGES = 100
 """Whose columns are asked for together: those of a page may be as large as the page."""
-_MOST_CHANGED = 0.5
-"""When more than this share changed, everything is written anew."""
 
 READING, COUNTING, WRITING = "reading", "counting", "publishing"
 Progress = Callable[[str, int, int], None]
 """What is done with pages, with how many of them, of how many."""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What a publish did, or would do."""
-
-    source: str
-    index: str
-    documents: int
-    sections: int
-    added: int
-    changed: int
-    removed: int
-    moved: bool
-    """Whether another generation is served now."""
-    settings_changed: bool
-    """Whether what replicas need of the settings is another thing than before."""
-    problems: Sequence[Problem]
-    """What is not published as it is written."""
-    pruned: tuple[str, ...] = ()
-    """Generations that were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +70,8 @@ class PublishOptions:
     shards: int = 1
     allow_empty: bool = False
     """Whether what is served may be replaced by no pages at all."""
+    anew: bool = False
+    """Whether every page is written, whatever is served."""
 
 
 class Publisher:
@@ -162,11 +141,25 @@ class Publisher:
         if options.dry_run:
             is_taken = self._lock.is_taken
             return generations.unread(ask, options.source, options.grace_seconds, is_taken)
-        self._lock.acquire(soon())
         try:
-            return generations.remove_unread(ask, options.source, options.grace_seconds)
+            self._lock.acquire(soon())
+        except DiskFull:
+            if self._lock.is_taken(soon()):
+                raise
+            # Nobody can publish now, and what nobody reads takes the room that is missing.
+            return self._removed(lambda: None)
+        try:
+            return self._removed(self._make_certain)
         finally:
             self._lock.release(soon())
+
+    def _removed(self, make_certain: Callable[[], None]) -> tuple[str, ...]:
+        source, grace_seconds = self._options.source, self._options.grace_seconds
+        return generations.remove_unread(self._connection, source, grace_seconds, make_certain)
+
+    def _make_certain(self) -> None:
+        """See that nobody else publishes, before what cannot be taken back."""
+        self._lock.renew(soon())
 
     def _is_served(self) -> bool:
         """Whether this version published anything of this source that is served."""
@@ -185,16 +178,13 @@ class Publisher:
 
     def _pruned(self) -> tuple[str, ...]:
         """Remove what is no longer read after a publish, which is done whether that succeeds."""
-        options = self._options
         try:
-            return generations.remove_unread(
-                self._connection, options.source, options.grace_seconds
-            )
+            return self._removed(self._make_certain)
         except (Unavailable, TimeoutExceeded) as error:
             logger.warning("what was published is served; old generations stay for now: %s", error)
             return ()
 
-    def _plan(self, pages: RepositoryPages) -> "PublishPlan":
+    def _plan(self, pages: RepositoryPages) -> PublishPlan:
         base = self._connection.options.base
         name = Name(base, self._options.source, pages.content)
         held = generations.all_of(self._connection, name.source, soon())
@@ -204,14 +194,17 @@ class Publisher:
             refuse_nothing(self._knowledge.settings.root, name.source, documents)
         ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
         before: tuple[str, Meta] | None = None
-        known: dict[str, tuple[str, str]] = {}
-        if ours and self._can_be_read(ours[0]):
-            before = ours[0], held[ours[0]]
-            known = self._known(ours[0])
+        known: dict[str, ServedPage] = {}
+        if ours and not self._options.anew and self._can_be_read(ours[0]):
+            found = self._known(ours[0])
+            if is_whole(held[ours[0]], found):
+                before, known = (ours[0], held[ours[0]]), found
+            else:
+                logger.warning("%s does not hold what it says: all is written anew", ours[0])
         changed = [
             path
             for path, page in pages.by_path.items()
-            if known.get(path, ("", ""))[0] != page.hashed
+            if path not in known or known[path].hashed != page.hashed
         ]
         plan = PublishPlan(
             name=name,
@@ -244,18 +237,19 @@ class Publisher:
         logger.warning("%s, which is served, is red and cannot be read: all is written anew", index)
         return False
 
-    @taken_apart("the question for what is served")
-    def _known(self, index: str) -> dict[str, tuple[str, str]]:
-        """The hash and the layer of every page that is served, by path."""
-        fields = {"_source": ["path", "hash", "layer"]}
+    def _known(self, index: str) -> dict[str, ServedPage]:
+        """What is kept of every page that is served, by path."""
+        fields = {"_source": ["path", "hash", "sections"]}
         query = {"term": {"kind": PAGE}}
-        known: dict[str, tuple[str, str]] = {}
+        known: dict[str, ServedPage] = {}
         for hit in all_hits(self._connection, index, query, fields, ["path"], soon()):
-            self._keep_lock()
-            known[hit["_source"]["path"]] = hit["_source"]["hash"], hit["_source"]["layer"]
+            self._lock.check()
+            with taken_apart("the question for what is served"):
+                source = hit["_source"]
+                known[source["path"]] = ServedPage(source["hash"], int(source["sections"]))
         return known
 
-    def _write(self, plan: "PublishPlan") -> int:
+    def _write(self, plan: PublishPlan) -> int:
         """Write a generation and have it served; its sections."""
         ask, name = self._connection, str(plan.name)
         waiting = plan.held.get(name)
@@ -264,6 +258,7 @@ class Publisher:
             if is_finished and not generations.is_red(ask, name, soon()):
                 waiting = replace(waiting, commit=plan.pages.commit)
             else:
+                self._make_certain()
                 generations.delete(ask, name, soon())  # left by a publish that was killed
                 waiting = None
         if waiting is None:
@@ -274,10 +269,7 @@ class Publisher:
         self._finish(plan, waiting)
         return waiting.sections
 
-    def _keep_lock(self) -> None:
-        self._lock.renew(soon())
-
-    def _begun(self, plan: "PublishPlan") -> Meta:
+    def _begun(self, plan: PublishPlan) -> Meta:
         """A new index: a copy of the generation before, or an empty one."""
         ask, name = self._connection, str(plan.name)
         meta = Meta(
@@ -292,14 +284,14 @@ class Publisher:
         if plan.copies and plan.before is not None:
             index, before = plan.before
             meta = replace(meta, generation=before.generation + 1, ancestors=before.lineage)
-            generations.copy(ask, index, name, self._keep_lock)
+            generations.copy(ask, index, name)
             generations.write_meta(ask, name, meta, soon())
         else:
             body = index_body(meta.to_json(), self._options.shards)
-            generations.create(ask, name, body, self._keep_lock)
+            generations.create(ask, name, body)
         return meta
 
-    def _written(self, plan: "PublishPlan", generation: int, bulk: Bulk) -> int:
+    def _written(self, plan: PublishPlan, generation: int, bulk: Bulk) -> int:
         """Write what changed, and the words of all of it; the number of all sections."""
         words = self._words(plan) if plan.copies else {}
         paths = plan.changed if plan.copies else list(plan.pages.by_path)
@@ -316,8 +308,9 @@ class Publisher:
         self._progress(WRITING, done, len(paths))
         pages = [plan.pages.by_path[path] for path in paths]
         for made in self._describing.described(pages, plan.pages.footers, generation):
-            for path, lines in zip(paths[done:], made.lines, strict=False):
-                self._keep_lock()
+            ready = paths[done : done + len(made.lines)]
+            for path, lines in zip(ready, made.lines, strict=True):
+                self._lock.check()
                 bulk.add(self._vectors.added_to(lines))
                 if plan.copies:
                     bulk.delete(f"gone-{page_id(path)}")
@@ -332,8 +325,7 @@ class Publisher:
                 bulk.put(words_id(layer, number), {**body, "generation": generation})
         return sections
 
-    @taken_apart("the question for words")
-    def _words(self, plan: "PublishPlan") -> dict[str, WordCount]:
+    def _words(self, plan: PublishPlan) -> dict[str, WordCount]:
         """What was counted before, to be corrected."""
         words: dict[str, WordCount] = {}
         if plan.before is not None:
@@ -341,17 +333,21 @@ class Publisher:
             fields = {"_source": ["layer"], "stored_fields": ["words", "_source"]}
             order = ["layer", "chunk"]
             for hit in all_hits(self._connection, plan.before[0], query, fields, order, soon()):
-                count = words.setdefault(hit["_source"]["layer"], WordCount())
-                count.take(hit["fields"]["words"][0])
+                with taken_apart("the question for words"):
+                    layer, chunk = hit["_source"]["layer"], hit["fields"]["words"][0]
+                try:
+                    words.setdefault(layer, WordCount()).take(chunk)
+                except ValueError as error:
+                    raise Unavailable(DAMAGED) from error
         return words
 
-    def _old(self, plan: "PublishPlan") -> Iterator[tuple[str, str, PageWords, int]]:
+    def _old(self, plan: PublishPlan) -> Iterator[tuple[str, str, PageWords, int]]:
         """The pages that go or change, as they were: path, layer, words, sections."""
         if plan.before is None:
             return
         gone = [path for path in (*plan.removed, *plan.changed) if path in plan.known]
         for start in range(0, len(gone), _OLD_PAGES):
-            self._keep_lock()
+            self._lock.check()
             ids = [page_id(path) for path in gone[start : start + _OLD_PAGES]]
             query = {"ids": {"values": ids}}
             fields = {
@@ -361,69 +357,25 @@ class Publisher:
             for hit in all_hits(self._connection, plan.before[0], query, fields, ["path"], soon()):
                 with taken_apart("the question for old pages"):
                     stored, source = hit.get("fields", {}), hit["_source"]
-                    self._vectors.remember(stored, plan.before[1].model)
-                    columns = (stored[name][0] for name in BUCKET_FIELDS if name in stored)
+                    columns = [stored[name][0] for name in BUCKET_FIELDS if name in stored]
+                    path, layer, sections = source["path"], source["layer"], source["sections"]
+                self._vectors.remember(stored, plan.before[1].model)
+                try:
                     held = words_on(map(from_column, columns))
-                    found = source["path"], source["layer"], held, int(source["sections"])
-                yield found
+                except ValueError as error:
+                    raise Unavailable(DAMAGED) from error
+                yield path, layer, held, int(sections)
 
-    def _finish(self, plan: "PublishPlan", meta: Meta) -> None:
+    def _finish(self, plan: PublishPlan, meta: Meta) -> None:
         """Check what was written, and let the alias move to it."""
         ask, name = self._connection, str(plan.name)
         ask.request("POST", f"/{name}/_refresh", None, soon())
+        self._make_certain()
         generations.check_counts(ask, name, meta, soon())
         closed = {"index.blocks.write": True, "index.refresh_interval": "1s"}
         ask.change("PUT", f"/{name}/_settings", closed, soon())
-        self._lock.renew(soon(), now=True)
+        self._make_certain()
         served = replace(meta, published=time.time(), retired=0.0)
         generations.write_meta(ask, name, served, soon())
         old = [one for one in plan.served if one != name]
         generations.move_alias(ask, plan.name, old, soon())
-
-
-@dataclass(frozen=True, slots=True)
-class PublishPlan:
-    """What has to be done to bring the cluster to some pages."""
-
-    name: Name
-    pages: RepositoryPages
-    held: Mapping[str, Meta]
-    """Every generation of this source that lies in the cluster."""
-    served: tuple[str, ...]
-    """Those that the alias knows."""
-    before: tuple[str, Meta] | None
-    """What is served, where it can be read."""
-    known: Mapping[str, tuple[str, str]]
-    changed: list[str]
-    """New and changed paths."""
-    removed: list[str]
-
-    @property
-    def is_needed(self) -> bool:
-        if self.before is None:
-            return True
-        index, meta = self.before
-        return self.served != (index,) or self.pages.content != meta.content
-
-    @property
-    def copies(self) -> bool:
-        """Whether the generation before is copied and changed, in place of writing all."""
-        moved = len(self.changed) + len(self.removed)
-        return self.before is not None and moved <= _MOST_CHANGED * len(self.known)
-
-    def told(self, sections: int, *, moved: bool) -> Published:
-        added = sum(path not in self.known for path in self.changed)
-        served = "" if self.is_needed or self.before is None else self.before[0]
-        before = self.pages.settings if self.before is None else self.before[1].settings
-        return Published(
-            source=self.name.source,
-            index=served or str(self.name),
-            documents=len(self.pages.by_path),
-            sections=sections,
-            added=added,
-            changed=len(self.changed) - added,
-            removed=len(self.removed),
-            moved=moved,
-            settings_changed=json.dumps(before) != json.dumps(self.pages.settings),
-            problems=self.pages.problems,
-        )

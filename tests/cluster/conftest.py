@@ -18,8 +18,11 @@ from sage.cluster.replica import LOOK_SECONDS
 from sage.cluster.schema import MAPPING, Name
 from sage.deadline import Deadline
 from sage.knowledge import KnowledgeBase
-from sage.publish.publisher import Published, Publisher, PublishOptions
+from sage.publish.lock import PublishLock
+from sage.publish.plan import Published
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.settings import rootless_settings
+from sage.values import OWN
 from tests.cluster.nodes import Node, missing, running
 from tests.conftest import Base
 from tests.processes import PATIENCE_SECONDS, give_up
@@ -129,6 +132,21 @@ def name_in_alias(team: Team, source: str, mapping: int = MAPPING + 1) -> str:
     connection.request("POST", "/_aliases", {"actions": actions}, Deadline(30_000))
     team.clock.skip(LOOK_SECONDS)
     return old[0]
+
+
+class Died(BaseException):
+    """In place of a signal: nothing that follows is done."""
+
+
+def die(*_: object) -> None:
+    raise Died
+
+
+def free_the_lock(team: Team, source: str = OWN) -> None:
+    """As a minute after its owner died."""
+    lock = PublishLock(team.connection, source, now=lambda: 9e9)
+    lock.acquire(Deadline(30_000))
+    lock.release(Deadline(30_000))
 
 
 def eventually(holds: Callable[[], bool], what: str) -> None:

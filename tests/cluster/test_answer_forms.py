@@ -10,11 +10,12 @@ from sage.cache import Cache
 from sage.cluster import generations
 from sage.cluster.connection import Connection, soon, taken_apart
 from sage.cluster.generations import Meta, meta_from
+from sage.cluster.loading import SourceGeneration
 from sage.cluster.options import cluster_options
 from sage.cluster.reader import ClusterReader
-from sage.cluster.replica import View
 from sage.cluster.requests import all_hits, searched
 from sage.cluster.schema import Name
+from sage.cluster.view import View
 from sage.deadline import Deadline
 from sage.errors import NotFound, Unavailable
 from sage.publish.bulk import Bulk
@@ -103,7 +104,8 @@ READS: dict[str, Callable[[ClusterReader, Wanted], object]] = {
 @pytest.mark.parametrize("read", READS)
 def test_a_hit_of_another_form_is_told(read: str, hit: dict[str, Any]) -> None:
     found = {"hits": [hit], "total": {"value": 1}}
-    ask, scope = Says({"responses": [{"hits": found}]}), View(()).scope(("core",), ())
+    source = SourceGeneration(NAME, Meta("own", 0, "k"), {}, {}, {})
+    ask, scope = Says({"responses": [{"hits": found}]}), View((source,)).scope(("core",), ())
     reader = ClusterReader(ask, scope, Deadline(), {}, Cache(1_000, 60.0, lambda: 0.0))
     with pytest.raises(Unavailable, match="in another form than OpenSearch"):
         READS[read](reader, Wanted((Concept("retry", (("retry", 100),)),)))

@@ -78,6 +78,17 @@ def test_a_process_that_is_killed_is_an_error_and_no_wait_for_ever(processes: Pr
     assert all(process.poll() is not None for process in processes)
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_page_that_cannot_be_described_is_named(
+    request: pytest.FixtureRequest, count: int
+) -> None:
+    processes: Processes = request.getfixturevalue("processes") if count else []
+    given = [*pages(3), pages(1)[0]._replace(data=b"\xff\x00")]
+    with pytest.raises(SageError, match=r"s/core/0\.md cannot be published \(ValueError: it was"):
+        list(Describing().described(given, frozenset(), 0))
+    assert len(processes) == count
+
+
 def test_whoever_stops_early_leaves_no_process(processes: Processes) -> None:
     made = Describing().described(pages(100), frozenset(), 0)
     next(made)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -12,33 +12,20 @@ from sage.answers import ReplicaInfo
 from sage.cluster import generations
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import PatientConnection
-from sage.cluster.schema import checked_source, parse_name
+from sage.cluster.schema import checked_source, page_id, parse_name
 from sage.deadline import Deadline
 from sage.errors import ConfigError, Unavailable
-from sage.publish.lock import PublishLock
+from sage.paths import KNOWLEDGE_DIR
+from sage.publish.lock import Lost, PublishLock
+from sage.publish.publisher import Publisher, PublishOptions
 from sage.values import OWN
-from tests.cluster.conftest import Team
+from tests.cluster.conftest import Died, Team, die, eventually, free_the_lock
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.processes import PATIENCE_SECONDS
 from tests.repositories import git
 
 __all__ = ["run"]
-
-
-class Died(BaseException):
-    """In place of a signal: nothing that follows is done."""
-
-
-def die(*_: object) -> None:
-    raise Died
-
-
-def free_the_lock(team: Team) -> None:
-    """As a minute after its owner died."""
-    lock = PublishLock(team.connection, OWN, now=lambda: 9e9)
-    lock.acquire(Deadline(30_000))
-    lock.release(Deadline(30_000))
 
 
 def test_a_copy_that_nobody_described_is_not_taken_for_a_finished_generation(
@@ -65,8 +52,7 @@ def test_a_replica_that_missed_a_revert_has_no_page_of_what_was_reverted(team: T
     team.publish(None, "core/new.md")
     for number in range(2):
         team.publish({f"core/later-{number}.md": "# Later\n\nTreacle.\n"})
-    while not replica.search("treacle")["results"]:
-        pass
+    eventually(lambda: bool(replica.search("treacle")["results"]), "pages of the last one")
     assert not replica.search("marmalade")["results"]
     assert "Treacle" in replica.get("all", "core/later-0")["content"]
 
@@ -93,6 +79,66 @@ def test_the_command_says_what_an_empty_checkout_would_take_away(run: Run, team:
     assert (code, out) == (4, "")
     assert "2 pages of own would no longer be served" in err
     assert "2 removed" in run("publish", *at, "--allow-empty")[1]
+
+
+def lose(team: Team, node: Node, index: str, path: str) -> None:
+    """Take a page out of an index, as nobody may."""
+    with set_for(node, index, index__blocks__write=False):
+        node.ask("DELETE", f"/{index}/_doc/{page_id(path)}?refresh=true")
+
+
+@pytest.mark.parametrize("more", [{}, {"core/new.md": "# New\n\nMarmalade.\n"}])
+def test_what_lost_a_page_is_written_anew(
+    team: Team, node: Node, more: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    first = team.publish(PAGES)
+    lose(team, node, first.index, f"{KNOWLEDGE_DIR}/guidelines/errors.md")
+    with pytest.raises(Unavailable, match="does not hold what it says; publish again"):
+        team.replica()
+    done = team.publish(more)
+    assert f"{first.index} does not hold what it says: all is written anew" in caplog.text
+    assert (done.moved, done.documents) == (True, len(PAGES) + len(more))
+    assert team.replica().search("failed request")["results"]
+    assert not team.publish().moved
+
+
+def test_what_is_damaged_can_be_written_anew(run: Run, team: Team) -> None:
+    first = team.publish(PAGES)
+    at = ("--url", team.options.urls[0], "--base", team.options.base)
+    assert f"{first.documents} added" in run("publish", *at, "--anew", "--dry-run")[1]
+    assert team.served == [first.index]
+    assert run("publish", *at, "--anew")[0] == 0
+    assert team.served != [first.index]
+    assert "nothing changed" in run("publish", *at)[1]
+    assert team.replica().search("rollback")["results"]
+
+
+def test_old_generations_make_room_on_a_full_disk(team: Team, node: Node) -> None:
+    first = team.publish(PAGES)
+    second = team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+    base = team.options.base
+    with set_for(node, f"{base}*", index__blocks__read_only_allow_delete=True):
+        publisher = Publisher(team.base.open(), team.connection, PublishOptions(grace_seconds=0.0))
+        assert publisher.prune() == (first.index,)
+    assert team.served == team.indexes == [second.index]
+
+
+def test_whoever_lost_the_lock_removes_nothing(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = team.publish(PAGES)
+    other = PublishLock(team.connection, OWN, now=lambda: 9e9)
+    written = Publisher._written
+
+    def too_slow(self: Publisher, *given: Any) -> int:
+        written(self, *given)
+        other.acquire(Deadline(30_000))
+        return -1  # what was counted is not what is there
+
+    monkeypatch.setattr(Publisher, "_written", too_slow)
+    with pytest.raises(Lost, match="another publish of own took over"):
+        team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+    other.release(Deadline(30_000))
+    assert team.served == [first.index]
+    assert len(team.indexes) == 2
 
 
 @contextmanager

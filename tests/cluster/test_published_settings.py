@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sage.access.token_file import TokenFile
-from sage.cluster.replica import UNLOADED
+from sage.cluster.view import UNLOADED
 from sage.deadline import Deadline
 from sage.publish import repository_pages
 from tests import httpkit

@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +13,9 @@ from sage.cluster.backend import open_cluster
 from sage.cluster.conformance import PAGES
 from sage.cluster.connection import ClusterOptions, Connection
 from sage.cluster.generations import all_of, write_meta
-from sage.cluster.replica import UNLOADED
+from sage.cluster.replica import LOOK_SECONDS
+from sage.cluster.vectors import VectorReader
+from sage.cluster.view import UNLOADED
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 from sage.knowledge import KnowledgeBase
@@ -187,7 +189,7 @@ def patience() -> Deadline:
 def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> None:
     publish(team, A)
     replica = team.replica()
-    assert told(replica)["behind_seconds"] < 1.0
+    eventually(lambda: told(replica)["behind_seconds"] < 1.0, "signs that it is near the alias")
     node.kill(signal.SIGSTOP)
     try:
         for least in (1.0, 3.0):
@@ -200,7 +202,45 @@ def test_it_tells_since_when_the_cluster_is_silent(team: Team, node: Node) -> No
     finally:
         node.kill(signal.SIGCONT)
     eventually(lambda: told(replica)["status"] == "healthy", "signs of its recovery")
-    assert told(replica)["behind_seconds"] < 1.0
+    eventually(lambda: told(replica)["behind_seconds"] < 1.0, "signs that it is near the alias")
+
+
+def test_a_cluster_that_is_known_to_be_silent_takes_no_whole_deadline(
+    team: Team, node: Node
+) -> None:
+    team.publish(PAGES)
+    replica = team.replica()
+    assert replica.search("rollback")["results"]
+    team.clock.skip(LOOK_SECONDS)
+    node.kill(signal.SIGSTOP)
+    calls: list[Callable[[Deadline], object]] = [
+        lambda deadline: replica.search("retries", deadline=deadline),
+        lambda deadline: replica.context("coding", task="retries", deadline=deadline),
+        lambda deadline: replica.get("all", "guidelines/errors", deadline=deadline),
+    ]
+    try:
+        for call in calls:
+            deadline = Deadline(PATIENCE_SECONDS * 1000)
+            with pytest.raises(TimeoutExceeded, match="look at the cluster's health"):
+                call(deadline)
+            left = deadline.remaining_seconds
+            assert left is not None
+            assert left > PATIENCE_SECONDS / 2
+    finally:
+        node.kill(signal.SIGCONT)
+
+
+def test_a_load_that_fails_in_any_way_is_told_and_tried_again(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.publish(PAGES)
+    replica = team.replica()
+    with monkeypatch.context() as patched:
+        patched.setattr(VectorReader, "keep_only", lambda *_: [][0])
+        team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
+        replica.search("marmalade")
+    team.clock.skip(LOOK_SECONDS)
+    eventually(lambda: bool(replica.search("marmalade")["results"]), "the new page")
 
 
 def test_what_cannot_be_loaded_is_told_and_what_is_in_memory_is_served(team: Team) -> None:

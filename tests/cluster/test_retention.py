@@ -12,7 +12,7 @@ from sage.deadline import Deadline
 from sage.publish.lock import PublishLock
 from sage.publish.publisher import Publisher, PublishOptions
 from sage.values import OWN
-from tests.cluster.conftest import Team
+from tests.cluster.conftest import Died, Team, die, free_the_lock
 from tests.commands import Run, run
 
 __all__ = ["run"]
@@ -35,12 +35,8 @@ def say(team: Team, index: str, **more: object) -> None:
     team.connection.request("PUT", f"/{index}/_mapping", {"_meta": meta}, Deadline(30_000))
 
 
-class Died(BaseException):
-    """In place of a signal: nothing that follows is done."""
-
-
-def die(*_: object) -> None:
-    raise Died
+def certain() -> None:
+    """Nobody else publishes."""
 
 
 def replaced_by_one_that_died(team: Team, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
@@ -87,7 +83,7 @@ def test_what_a_publish_left_that_died_after_the_alias_moved_goes_after_the_grac
     assert prune(team, grace_seconds=60.0) == ()
     assert time.time() - said_by(team, old)["retired"] < 60
     later = time.time() + 61
-    gone = generations.remove_unread(team.connection, OWN, 60.0, lambda: later)
+    gone = generations.remove_unread(team.connection, OWN, 60.0, certain, lambda: later)
     assert (gone, team.indexes) == ((old,), [served])
 
 
@@ -127,8 +123,8 @@ def test_one_that_was_served_again_has_its_whole_grace_again(
         patched.setattr("sage.cluster.generations.remove_unread", die)
         with pytest.raises(Died):
             team.publish({"core/new.md": "# New\n\nTwo.\n"})
-    PublishLock(team.connection, OWN, now=lambda: 9e9).acquire(Deadline(30_000))
-    assert generations.remove_unread(team.connection, OWN, 100.0) == ()
+    free_the_lock(team)
+    assert generations.remove_unread(team.connection, OWN, 100.0, certain) == ()
 
 
 def test_an_index_with_our_name_that_is_not_ours_is_named_and_left_alone(

@@ -23,7 +23,16 @@ from sage.knowledge import KnowledgeBase
 from sage.publish.lock import PublishLock
 from sage.publish.publisher import Publisher, PublishOptions
 from sage.values import OWN
-from tests.cluster.conftest import Team, beside, narrowed, told
+from tests.cluster.conftest import (
+    Died,
+    Team,
+    beside,
+    die,
+    eventually,
+    free_the_lock,
+    narrowed,
+    told,
+)
 from tests.cluster.nodes import Node
 from tests.commands import Run, run
 from tests.conftest import Base
@@ -130,24 +139,16 @@ def test_a_killed_publish_leaves_the_old_generation_serving(
 ) -> None:
     first = team.publish(PAGES)
 
-    class Killed(BaseException):
-        pass
-
-    def die(*_: object) -> None:
-        raise Killed
-
     monkeypatch.setattr(Publisher, "_finish", die)
     monkeypatch.setattr(PublishLock, "release", lambda *_: None)
-    with pytest.raises(Killed):
+    with pytest.raises(Died):
         team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
     monkeypatch.undo()
     assert team.served == [first.index]
     assert not team.replica().search("marmalade")["results"]
     with pytest.raises(Unavailable, match="another publish"):
         team.publish()
-    ahead = PublishLock(team.connection, OWN, now=lambda: 9e9)
-    ahead.acquire(Deadline(30_000))  # as a minute later
-    ahead.release(Deadline(30_000))
+    free_the_lock(team)
     done = team.publish()
     assert done.moved
     assert team.replica().search("marmalade")["results"]
@@ -208,11 +209,10 @@ def test_a_replica_follows_the_alias_and_says_how_far_behind_it_is(team: Team) -
     replica = team.replica()
     assert told(replica)["published"][0]["generation"] == first.index
     second = team.publish({"core/new.md": "# New\n\nMarmalade.\n"})
-    while not replica.search("marmalade")["results"]:
-        pass
+    eventually(lambda: bool(replica.search("marmalade")["results"]), "the new page")
     info = told(replica)
     assert info["published"][0]["generation"] == second.index
-    assert info["behind_seconds"] <= 1.0
+    eventually(lambda: told(replica)["behind_seconds"] <= 1.0, "signs that it is near the alias")
     assert info["status"] == "healthy"
 
 
@@ -250,6 +250,16 @@ def test_every_search_carries_the_scope_in_its_query(team: Team, asked: list[byt
     searches = [json.loads(body.split(b"\n")[1]) for body in asked if b'"query"' in body]
     assert searches
     assert all(scope in one["query"]["bool"]["filter"] for one in searches)
+
+
+def test_whoever_sees_no_page_asks_for_no_index(team: Team, asked: list[bytes]) -> None:
+    team.publish(PAGES)
+    replica = team.replica(("frameworks",))
+    asked.clear()
+    for query in ('"give up"', "rollback", "-zanzibar launch"):
+        assert replica.search(query)["results"] == []
+    assert replica.context("coding", task="retry")["sources"] == []
+    assert [body for body in asked if b"query" in body] == []
 
 
 RETRIES = "# Page {0}\n\nRetry {0}.\n\n## Retries {0}\n\nA client retries word{0} times.\n"
