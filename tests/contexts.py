@@ -37,7 +37,7 @@ def documents(files: Mapping[str, str]) -> tuple[Document, ...]:
 def entry(page: Document) -> DocumentEntry:
     """What the index keeps of a document."""
     stamp = Stamp(0, 0, 0, 0)
-    return describe(page, stamp, frozenset(), Analyzer(), COUNTER.count_slice)[0]
+    return describe(page, stamp, {}, Analyzer(), COUNTER.count_slice)[0]
 
 
 def page_base(pages: Sequence[Document], rank: Rank) -> PageBase:

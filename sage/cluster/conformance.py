@@ -104,6 +104,15 @@ LISTS: Sequence[Mapping[str, Any]] = (
 )
 """Parts of lists."""
 
+_ENDING = "\n---\n\n*Owner: the wolverine desk*\n"
+ALIKE: Pages = {
+    **{f"core/note{number}.md": f"# Note {number}\n\nNothing.\n" for number in range(37)},
+    **{f"core/owned{number}.md": f"# Owned {number}\n\nText.\n{_ENDING}" for number in range(2)},
+    **{f"guidelines/rule{number}.md": f"# Rule {number}\n\nA.\n{_ENDING}" for number in range(4)},
+    **{f"practices/way{number}.md": f"# Way {number}\n\nB.\n{_ENDING}" for number in range(3)},
+}
+"""Pages with the same ending, which only in one layer are enough for it to say nothing."""
+
 QUERIES = (
     "rollback",
     "how do we retry a failed request",
@@ -145,6 +154,7 @@ def checks() -> Iterator[Callable[[Open, Open], None]]:
     yield every_part_of_a_list_is_there
     yield only_some_layers_are_searched
     yield what_may_not_be_seen_leaves_no_trace
+    yield endings_are_left_out_by_layer
     yield words_are_counted
     yield pages_and_sections_are_loaded
     yield headings_are_found_whatever_was_read
@@ -200,6 +210,19 @@ def what_may_not_be_seen_leaves_no_trace(open_base: Open, reference: Open) -> No
         _same(_shown(alone, query), _shown(narrow, query), f"search {query!r} in {scope}")
     for topic in ("practices/secret", "secret", "Zanzibar project", "guidelines/errors"):
         _same(_read(alone, topic), _read(narrow, topic), f"{topic!r} in {scope}")
+
+
+def endings_are_left_out_by_layer(open_base: Open, reference: Open) -> None:
+    """Whether pages end alike is asked of each layer by itself, whatever else is there."""
+    for scope in (("core",), ("guidelines",), ("practices",), ("core", "practices"), None):
+        visible = scope or ("core", "guidelines", "practices")
+        seen = {path: text for path, text in ALIKE.items() if path.split("/")[0] in visible}
+        narrow, alone = open_base(ALIKE, scope), reference(seen, scope)
+        for query in ("wolverine", "owner of a rule", "way", "note wolverine"):
+            _same(_shown(alone, query), _shown(narrow, query), f"search {query!r} in {scope}")
+        want = alone.context("coding", task="wolverine desk")["context"]
+        found = narrow.context("coding", task="wolverine desk")["context"]
+        _same(want, found, f"context in {scope}")
 
 
 def words_are_counted(open_base: Open, reference: Open) -> None:

@@ -86,7 +86,7 @@ class ContextBuilder:
         self._recipes = recipes
         self._tally = TokenTally(counter)
         self._layers = {layer: n for n, layer in enumerate(layers)}
-        self._known = KnownPages({}, (), frozenset(), {}, False)
+        self._known = KnownPages({}, (), {}, {}, False)
 
     def build(self, base: PageBase, request: ContextRequest, deadline: Deadline) -> PackedContext:
         """The context for a request.
@@ -147,7 +147,7 @@ class ContextBuilder:
                 reading_order(one.path, one.is_index, one.order),
             ),
         )
-        footers = find_footers(entry.last_lines for entry in ordered)
+        footers = find_footers((one.source, one.layer, one.last_lines) for one in ordered)
         replaced = {path: one.path for path, one in successors(ordered).items()}
         has_core = any(entry.layer == CORE_LAYER for entry in ordered)
         passages = known.passages if footers == known.footers else {}

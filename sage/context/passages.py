@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sage.context.section_kinds import is_knowledge, kinds_of
-from sage.documents.boilerplate import footers_in
+from sage.documents.boilerplate import Footers, footers_in
 from sage.documents.document import Page, Section, section_topic
 from sage.documents.languages import canonical, is_main, languages_in
 from sage.documents.markdown import Block, list_items, parse_blocks
@@ -37,6 +38,7 @@ _HEADING = re.compile(
 )
 _FENCE_LANGUAGE = re.compile(r"^ {0,3}(?:```+|~~~+)[ \t]*([A-Za-z][\w+#.-]*)", re.MULTILINE)
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
+_NO_FOOTERS: Footers = MappingProxyType({})
 
 
 class PassageKey(NamedTuple):
@@ -178,13 +180,13 @@ class Passage:
         return array("q", {hash(tuple(run)) for run in runs})
 
 
-def passages_of(document: Page, footers: Collection[str] = ()) -> tuple[Passage, ...]:
+def passages_of(document: Page, footers: Footers = _NO_FOOTERS) -> tuple[Passage, ...]:
     """The passages of a document in order; of an index page, those that say something themselves.
 
     Args:
-        footers: keys of the lines that end so many documents that they say nothing.
+        footers: by keys, the lines that end so many documents that they say nothing.
     """
-    endings = footers_in(document.body, footers)
+    endings = footers_in(document, footers)
     kept = [
         is_knowledge(section, document.text(section), _below_heading(document, section))
         for section in document.sections

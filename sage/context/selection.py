@@ -20,6 +20,7 @@ from sage.context.relevance import (
 )
 from sage.context.scoring import Candidate, Reason, RecipeScorer, Selection
 from sage.deadline import Deadline
+from sage.documents.boilerplate import Footers
 from sage.documents.document import Page
 from sage.documents.languages import (
     asked_languages,
@@ -87,7 +88,7 @@ class KnownPages:
 
     entries: Mapping[str, DocumentEntry]
     ordered: Sequence[DocumentEntry]
-    footers: frozenset[str]
+    footers: Footers
     successors: Mapping[str, str]
     has_core: bool
     scoped: Sequence[DocumentEntry] = ()

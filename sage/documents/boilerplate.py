@@ -1,15 +1,21 @@
 """What says nothing of its own: tables of contents, lists of links, and the footers of a site.
 
-A section that only points elsewhere is told by its lines; a footer by how many pages end with it.
+A section that only points elsewhere is told by its lines; a footer by how many pages of its
+layer end with it.
 """
 
 import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
+from sage.documents.document import Page
 from sage.documents.plain_text import RULE, below_heading
+
+Footers = Mapping[tuple[str, str], frozenset[str]]
+"""By source and layer, if it has any: its last lines, or their keys, that say nothing of a page.
+Each layer stands alone: who may not see another must not learn of it from what is left out."""
 
 _LISTING = re.compile(
     r"(?:table of )?contents|toc|on this page|in this (?:page|document|section|guide)"
@@ -57,23 +63,34 @@ def ending_keys(body: str) -> tuple[str, ...]:
     return tuple(map(_line_key, last_lines(body)))
 
 
-def footers_in(body: str, footers: Collection[str]) -> frozenset[str]:
-    """The last lines of a document whose keys are those of footers."""
-    return frozenset(line for line in last_lines(body) if _line_key(line) in footers)
+def footers_in(page: Page, footers: Footers) -> frozenset[str]:
+    """The last lines of a page whose keys are those of footers of its layer."""
+    known = footers.get((page.source, page.layer))
+    if known is None:
+        return frozenset()
+    return frozenset(line for line in last_lines(page.body) if _line_key(line) in known)
 
 
-def find_footers(endings: Iterable[tuple[str, ...]]) -> frozenset[str]:
-    """The last lines, or their keys, that so many documents share that they say nothing of one.
+def find_footers(endings: Iterable[tuple[str, str, tuple[str, ...]]]) -> Footers:
+    """The last lines that so many documents of a layer share that they say nothing of one.
 
     Args:
-        endings: what `last_lines` or `ending_keys` gives, for each document.
+        endings: for each document its source, its layer, and what `last_lines` or `ending_keys`
+            gives.
     """
+    layers: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for source, layer, lines in endings:
+        layers.setdefault((source, layer), []).append(lines)
+    shared = {layer: _shared(its_endings) for layer, its_endings in layers.items()}
+    return {layer: lines for layer, lines in shared.items() if lines}
+
+
+def _shared(endings: Sequence[tuple[str, ...]]) -> frozenset[str]:
+    """The lines that many documents end with."""
     counts: Counter[str] = Counter()
-    documents = 0
     for lines in endings:
-        documents += 1
         counts.update(set(lines))
-    least = max(_MIN_FOOTER_DOCUMENTS, documents * _MIN_FOOTER_SHARE)
+    least = max(_MIN_FOOTER_DOCUMENTS, len(endings) * _MIN_FOOTER_SHARE)
     return frozenset(line for line, count in counts.items() if count >= least)
 
 

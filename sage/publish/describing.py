@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple, cast
 from sage.cluster.page_record import PageWords, content_stamp, put_lines, to_document
 from sage.cluster.schema import page_id
 from sage.cluster.words import WordCount
+from sage.documents.boilerplate import Footers
 from sage.documents.files import SourceFile
 from sage.documents.library import decoded, parsed
 from sage.errors import SageError
@@ -66,7 +67,7 @@ class Describer:
     """Describes pages of one generation."""
 
     def __init__(
-        self, footers: frozenset[str], generation: int, counter: TokenCounter | None = None
+        self, footers: Footers, generation: int, counter: TokenCounter | None = None
     ) -> None:
         self._footers = footers
         self._generation = generation
@@ -153,7 +154,7 @@ class Describing:
                 self._processes.append(_Process())
 
     def described(
-        self, pages: Sequence[PageToPublish], footers: frozenset[str], generation: int
+        self, pages: Sequence[PageToPublish], footers: Footers, generation: int
     ) -> Iterator[PagesForCluster]:
         """All pages as the cluster takes them, in their order, some at a time, then their words."""
         self.start(sum(len(page.data) for page in pages))
@@ -215,7 +216,7 @@ class _Process:
         self._given = cast("IO[bytes]", self._process.stdin)
         self._made = cast("IO[bytes]", self._process.stdout)
 
-    def tell(self, footers: frozenset[str], generation: int) -> None:
+    def tell(self, footers: Footers, generation: int) -> None:
         """Say what holds for all pages.
 
         Raises:

@@ -12,7 +12,7 @@ from typing import Any
 from sage.cluster.page_record import page_hash
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
-from sage.documents.boilerplate import ending_keys, find_footers
+from sage.documents.boilerplate import Footers, ending_keys, find_footers
 from sage.documents.files import SourceFile
 from sage.documents.library import body_in
 from sage.documents.problems import Problem
@@ -35,8 +35,8 @@ class RepositoryPages:
     """All that one publish brings to the cluster."""
 
     by_path: Mapping[str, PageToPublish]
-    footers: frozenset[str]
-    """Endings that many pages share, which are not what a page says."""
+    footers: Footers
+    """Endings that many pages of a layer share, which are not what a page says."""
     settings: Mapping[str, Any]
     """What replicas need of the settings of the repository."""
     content: str
@@ -87,10 +87,10 @@ def pages_of(
         if body is not None:
             found.append((named, read[0], ending_keys(body)))
     progress(len(own), len(own))
-    footers = find_footers(endings for _, _, endings in found)
+    footers = find_footers((one.source, one.layer, endings) for one, _, endings in found)
     pages: dict[str, PageToPublish] = {}
     for named, data, endings in found:
-        shared = footers.intersection(endings)
+        shared = footers.get((named.source, named.layer), frozenset()).intersection(endings)
         hashed = page_hash(data, named.layer, named.topic, shared, model)
         pages[named.path] = PageToPublish(named, data, hashed)
     settings = _shared(knowledge.settings)

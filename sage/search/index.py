@@ -4,7 +4,7 @@ It decides what to add, delete and merge; it never reads a file of the knowledge
 """
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
@@ -12,7 +12,7 @@ from operator import gt
 from typing import Any, NamedTuple
 
 from sage import __version__
-from sage.documents.boilerplate import FOOTER_LINES
+from sage.documents.boilerplate import FOOTER_LINES, Footers
 from sage.search.catalog import EMPTY, Catalog, from_parts, to_parts
 from sage.search.indexing import Described
 from sage.terms import analysis
@@ -31,7 +31,7 @@ from sage.terms.index_file import (
 from sage.terms.postings import PARTS, SegmentData
 from sage.terms.segments import SegmentStore
 
-FORMAT = 12
+FORMAT = 13
 """To be raised whenever what is indexed, or how, changes."""
 _TIERS = (64, 512, 4_096)
 _IN_TIER = 6
@@ -45,7 +45,7 @@ class Contents(NamedTuple):
     """Everything held at one moment."""
 
     catalog: Catalog
-    footers: frozenset[str]
+    footers: Footers
     segments: list[SegmentData]
 
 
@@ -55,7 +55,7 @@ class Index:
 
     segments: SegmentStore = field(default_factory=lambda: SegmentStore(stem_of))
     catalog: Catalog = EMPTY
-    footers: frozenset[str] = frozenset()
+    footers: Footers = field(default_factory=dict)
     """The footers that were left out of every entry's rows."""
 
     def change(self, gone: Collection[str], described: Sequence[Described]) -> None:
@@ -105,7 +105,7 @@ def load(file: IndexFile, made_for: Mapping[str, Any]) -> Index | None:
         is_moved = made.get("root") != made_for["root"]
         raise UntrustedIndex(OTHER_ROOT if is_moved else OTHER_MAPPING)
     try:
-        said, footers = manifest["segments"], frozenset(map(str, manifest["footers"]))
+        said, footers = manifest["segments"], _footers(manifest["footers"])
         catalog = from_parts(_whole(parts))
         segments = [SegmentData(_parts_of(parts, number)) for number in range(said)]
         store = SegmentStore(stem_of, zip(segments, _deleted(catalog, segments), strict=True))
@@ -132,7 +132,7 @@ def save(file: IndexFile, contents: Contents, made_for: Mapping[str, Any]) -> in
     manifest = {
         "made": _made(made_for),
         "segments": len(contents.segments),
-        "footers": sorted(contents.footers),
+        "footers": [[*layer, sorted(lines)] for layer, lines in sorted(contents.footers.items())],
     }
     return file.write(manifest, parts)
 
@@ -154,6 +154,10 @@ def reopened(
         }
     except LookupError as error:
         raise UntrustedIndex(DAMAGED) from error
+
+
+def _footers(said: Iterable[Any]) -> Footers:
+    return {(str(source), str(layer)): frozenset(map(str, lines)) for source, layer, lines in said}
 
 
 def _whole(parts: Mapping[str, Part]) -> dict[str, bytes]:

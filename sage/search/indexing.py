@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from sage.documents.boilerplate import ending_keys, footers_in, is_listing
+from sage.documents.boilerplate import Footers, ending_keys, footers_in, is_listing
 from sage.documents.document import Document, Heading, Section, searched_length
 from sage.documents.files import Stamp
 from sage.documents.plain_text import Prose, section_prose
@@ -24,7 +24,7 @@ Described = tuple[DocumentEntry, list[Row]]
 def describe(
     document: Document,
     stamp: Stamp,
-    footers: frozenset[str],
+    footers: Footers,
     analyzer: Analyzer,
     count_tokens: CountTokens,
 ) -> Described:
@@ -32,7 +32,7 @@ def describe(
     entries: list[SectionEntry] = []
     rows: list[Row] = []
     costs = ReadingCosts(document, count_tokens)
-    endings = footers_in(document.body, footers)
+    endings = footers_in(document, footers)
     searched = document.body[: searched_length(document.body)]
     for ordinal, section in enumerate(document.sections):
         source = searched[section.start : section.end]

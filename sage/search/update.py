@@ -7,7 +7,7 @@ was not reached.
 from collections.abc import Callable, Iterator, Sequence
 
 from sage.deadline import Deadline
-from sage.documents.boilerplate import ending_keys, find_footers
+from sage.documents.boilerplate import Footers, ending_keys, find_footers
 from sage.documents.document import Document
 from sage.documents.files import SourceFile, Stamp
 from sage.documents.library import Loaded
@@ -106,15 +106,19 @@ class IndexUpdate:
             # Until here the footers stay: every document was described with the same ones.
             self._has_footers = True
             self.footers = find_footers(self._endings())
-            self.pending = list(self._changed_by(self.footers ^ self._index.footers))
+            self.pending = list(self._changed_by(self._index.footers))
             self._total += len(self.pending)
 
-    def _changed_by(self, moved: frozenset[str]) -> Iterator[str]:
+    def _changed_by(self, before: Footers) -> Iterator[str]:
         """The documents that were described with other footers than are known now."""
-        catalog = self._index.catalog
-        for path, lines in zip(catalog.column("path"), catalog.column("last_lines"), strict=True):
+        now, none = self.footers, frozenset[str]()
+        if before == now:
+            return
+        moved = {one: before.get(one, none) ^ now.get(one, none) for one in {*before, *now}}
+        columns = map(self._index.catalog.column, ("path", "source", "layer", "last_lines"))
+        for path, source, layer, lines in zip(*columns, strict=True):
             known = path in self._files and path not in self.gone
-            if moved and known and not moved.isdisjoint(lines):
+            if known and not moved.get((source, layer), none).isdisjoint(lines):
                 yield path
 
     def described(self, analyzer: Analyzer, count_tokens: CountTokens) -> list[Described]:
@@ -194,13 +198,13 @@ class IndexUpdate:
         if loaded.passing:
             self.failed.add(source.path)
 
-    def _endings(self) -> Iterator[tuple[str, ...]]:
-        catalog = self._index.catalog
-        for path, lines in zip(catalog.column("path"), catalog.column("last_lines"), strict=True):
+    def _endings(self) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        columns = map(self._index.catalog.column, ("path", "source", "layer", "last_lines"))
+        for path, source, layer, lines in zip(*columns, strict=True):
             if path not in self.gone:
-                yield lines
+                yield source, layer, lines
         for document, _ in self.documents.values():
-            yield ending_keys(document.body)
+            yield document.source, document.layer, ending_keys(document.body)
 
 
 def _words(row: Row) -> int:

@@ -60,16 +60,16 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Processes:
 
 def test_other_processes_describe_the_same(request: pytest.FixtureRequest) -> None:
     given = pages(20)
-    lines, sections, words = told(Describing().described(given, frozenset(), 4))
+    lines, sections, words = told(Describing().described(given, {}, 4))
     processes: Processes = request.getfixturevalue("processes")
-    assert told(Describing().described(given, frozenset(), 4)) == (lines, sections, words)
+    assert told(Describing().described(given, {}, 4)) == (lines, sections, words)
     assert (len(lines), sections, len(processes)) == (20, 40, 2)
     assert json.loads(lines[7].splitlines()[1])["path"] == "s/core/7.md"
     assert any("limit\t20\t20\tlimit 20 limits 20\n" in chunk for chunk in words.values())
 
 
 def test_a_process_that_is_killed_is_an_error_and_no_wait_for_ever(processes: Processes) -> None:
-    made = Describing().described(pages(100), frozenset(), 0)
+    made = Describing().described(pages(100), {}, 0)
     next(made)
     for process in processes:
         process.kill()
@@ -90,7 +90,7 @@ def test_a_page_that_cannot_be_described_is_named(
 
 
 def test_whoever_stops_early_leaves_no_process(processes: Processes) -> None:
-    made = Describing().described(pages(100), frozenset(), 0)
+    made = Describing().described(pages(100), {}, 0)
     next(made)
     made.close()  # type: ignore[attr-defined]
     assert [process.poll() for process in processes] == [0, 0]
@@ -98,7 +98,7 @@ def test_whoever_stops_early_leaves_no_process(processes: Processes) -> None:
 
 def test_what_a_page_holds_is_put_together_however_large_it_is(processes: Processes) -> None:
     large = pages(3)[0]._replace(data=b"# Large\n\n" + b"a word " * 50_000)
-    lines, _, _ = told(Describing().described([large], frozenset(), 0))
+    lines, _, _ = told(Describing().described([large], {}, 0))
     assert len(lines) == 1
     assert len(lines[0]) > len(large.data)
     assert len(processes) == 2
@@ -108,7 +108,7 @@ def test_processes_that_were_started_early_describe_and_end(processes: Processes
     describing = Describing()
     describing.start(1)
     assert len(processes) == 2
-    assert len(told(describing.described(pages(20), frozenset(), 0))[0]) == 20
+    assert len(told(describing.described(pages(20), {}, 0))[0]) == 20
     assert [process.poll() for process in processes] == [0, 0]
 
 

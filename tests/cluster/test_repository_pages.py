@@ -24,6 +24,21 @@ def commit_of(base: Base) -> str:
     return pages_of(base.open(), OWN, "").commit
 
 
+def test_what_pages_of_another_layer_end_with_changes_no_page(base: Base) -> None:
+    ending = "\n---\n\n*The handbook*\n"
+    base.write({f"practices/p{n}.md": f"# P{n}\n\nText.\n{ending}" for n in range(3)})
+    before = pages_of(base.open(), "s", "")
+    assert not before.footers
+    base.write({"core/a.md": f"# A\n\nText.\n{ending}"})
+    base.clock.tick(60)
+    after = pages_of(base.open(), "s", "")
+    assert not after.footers
+    assert before.by_path.items() <= after.by_path.items()
+    base.write({"practices/p3.md": f"# P3\n\nText.\n{ending}"})
+    base.clock.tick(60)
+    assert list(pages_of(base.open(), "s", "").footers) == [("s", "practices")]
+
+
 def test_pages_outside_of_a_repository_are_of_no_commit(base: Base) -> None:
     base.write(PAGES)
     assert commit_of(base) == ""

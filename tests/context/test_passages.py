@@ -1,12 +1,19 @@
 """What of a document can be packed."""
 
+from collections.abc import Sequence
+
 from sage.context.passages import passages_of
-from sage.documents.boilerplate import ending_keys, find_footers
+from sage.documents.boilerplate import Footers, ending_keys, find_footers
+from sage.documents.document import Document
 from tests.contexts import document, prose
 
 
 def texts(text: str, path: str = "practices/a.md") -> list[str]:
     return [passage.text for passage in passages_of(document(path, text))]
+
+
+def footers_of(pages: Sequence[Document]) -> Footers:
+    return find_footers((one.source, one.layer, ending_keys(one.body)) for one in pages)
 
 
 def test_a_small_document_is_one_passage() -> None:
@@ -70,17 +77,16 @@ def test_a_footer_that_many_pages_share_is_left_out() -> None:
         document(f"practices/p{n}.md", f"# P{n}\n\n{prose(30, n)}\n\n---\n\n*The team*\n")
         for n in range(4)
     ]
-    footers = find_footers(ending_keys(page.body) for page in pages)
+    footers = footers_of(pages)
     assert len(footers) == 1
     assert passages_of(pages[0], footers)[0].text == f"# P0\n\n{prose(30, 0)}"
-    assert passages_of(document("core/a.md", "# A\n\n*The team*\n"), footers) == ()
+    assert passages_of(document("practices/a.md", "# A\n\n*The team*\n"), footers) == ()
+    assert len(passages_of(document("core/a.md", "# A\n\n*The team*\n"), footers)) == 1
 
 
 def test_the_end_of_a_fence_is_no_footer() -> None:
     pages = [document(f"practices/{n}.md", f"# {n}\n\n```\nend\n```\n") for n in range(9)]
-    assert passages_of(pages[0], find_footers(ending_keys(page.body) for page in pages))[
-        0
-    ].text.endswith("```")
+    assert passages_of(pages[0], footers_of(pages))[0].text.endswith("```")
 
 
 def test_an_open_fence_is_closed_at_the_end() -> None:

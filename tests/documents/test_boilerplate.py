@@ -48,7 +48,22 @@ def test_last_lines_leave_rules_out() -> None:
     assert last_lines(source) == ("*The Team Handbook*", "Text.")
 
 
+def endings(layer: str, *lines: str, source: str = "own") -> tuple[str, str, tuple[str, ...]]:
+    return source, layer, lines
+
+
 def test_a_line_is_a_footer_when_many_documents_end_with_it() -> None:
-    assert find_footers([("end",)] * 4 + [("other",)] * 2) == {"end"}
-    assert not find_footers([("end",)] * 3)
-    assert not find_footers([("end",)] * 5 + [()] * 50)
+    some = [endings("core", "end")]
+    found = find_footers(some * 4 + [endings("core", "other")] * 2)
+    assert found == {("own", "core"): {"end"}}
+    assert not find_footers(some * 3)
+    assert not find_footers(some * 5 + [endings("core")] * 50)
+
+
+@pytest.mark.parametrize("other", [endings("rules", "end"), endings("core", "end", source="s")])
+def test_the_documents_of_another_layer_or_source_make_no_footer(
+    other: tuple[str, str, tuple[str, ...]],
+) -> None:
+    some = [endings("core", "end")]
+    assert not find_footers(some * 3 + [other])
+    assert find_footers(some * 4 + [(*other[:2], ())] * 50) == {("own", "core"): {"end"}}

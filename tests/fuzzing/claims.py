@@ -45,9 +45,7 @@ class Parser:
 
     def _index(self, document: Document) -> None:
         json.dumps(dict(document.meta.extra))
-        card, rows = describe(
-            document, Stamp(1, 1, 1, 1), frozenset(), self._analyzer, lambda *_: 1
-        )
+        card, rows = describe(document, Stamp(1, 1, 1, 1), {}, self._analyzer, lambda *_: 1)
         assert card.rows == len(rows), "every row has its card"
         shown = whole(document).text
         assert clean(shown) == shown, "what leaves is clean"

@@ -454,6 +454,22 @@ def test_a_footer_that_appears_everywhere_stops_matching(base: Base) -> None:
     assert len(indexed.paths("zebras")) == 2
 
 
+def test_a_footer_of_one_layer_is_found_in_another(base: Base) -> None:
+    ending = "Text.\n\n---\n\n*Handbook of zebras*\n"
+    base.write({f"core/p{n}.md": f"# P{n}\n\n{ending}" for n in range(3)})
+    base.write({f"practices/q{n}.md": f"# Q{n}\n\n{ending}" for n in range(3)})
+    indexed = IndexedBase(base)
+    assert len(indexed.paths("zebras")) == 6
+    indexed.loaded.clear()
+    base.write({"core/p3.md": f"# P3\n\n{ending}"})
+    assert indexed.paths("zebras") == [f"practices/q{n}.md" for n in range(3)]
+    assert sorted(indexed.loaded) == [f".knowledge/core/p{n}.md" for n in range(4)]
+    indexed.loaded.clear()
+    base.path("core/p0.md").unlink()
+    assert len(indexed.paths("zebras")) == 6
+    assert sorted(indexed.loaded) == [f".knowledge/core/p{n}.md" for n in range(1, 4)]
+
+
 def test_what_may_still_be_there_stays_indexed_and_is_not_shown(
     indexed: IndexedBase, base: Base
 ) -> None:

@@ -57,7 +57,7 @@ def test_dead_rows_do_not_pile_up() -> None:
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     index_file = IndexFile(tmp_path, Path("/r"))
-    index = Index(footers=frozenset({"abc"}))
+    index = Index(footers={("own", "core"): frozenset({"abc", "def"})})
     index.change((), [described("a.md", "one \ud7ff"), described("b.md", "two")])
     assert save(index_file, contents_of(index), MADE_FOR) == index_file.path.stat().st_size
     again = load(index_file, MADE_FOR)
@@ -103,7 +103,15 @@ def test_a_sealed_file_of_another_catalog_is_refused(
 
 
 @pytest.mark.parametrize(
-    "manifest", [{}, {"segments": "1"}, {"segments": 1}, {"footers": 1}, {"footers": None}]
+    "manifest",
+    [
+        {},
+        {"segments": "1"},
+        {"segments": 1},
+        {"footers": 1},
+        {"footers": None},
+        {"footers": [["own", "core"]]},
+    ],
 )
 def test_a_sealed_file_of_another_manifest_is_refused(
     tmp_path: Path, manifest: dict[str, object]

@@ -1,6 +1,6 @@
 import pytest
 
-from sage.documents.boilerplate import ending_keys, find_footers
+from sage.documents.boilerplate import Footers, ending_keys, find_footers
 from sage.documents.document import Document, parse_document
 from sage.documents.files import Stamp
 from sage.search.catalog import DocumentEntry
@@ -8,6 +8,7 @@ from sage.search.indexing import describe
 from sage.search.sections import unpack_record
 from sage.terms.analysis import Analyzer
 from sage.terms.postings import Row
+from sage.values import OWN
 
 PAGE = """---
 tags: [CI, web]
@@ -41,9 +42,9 @@ make test
 """
 
 
-def described(text: str, footers: frozenset[str] = frozenset()) -> tuple[DocumentEntry, list[Row]]:
+def described(text: str, footers: Footers | None = None) -> tuple[DocumentEntry, list[Row]]:
     document = parse_document(text, ".knowledge/practices/ci-cd/builds.md", "practices")
-    return describe(document, Stamp(1, 2, 3, 4), footers, Analyzer(), count)
+    return describe(document, Stamp(1, 2, 3, 4), footers or {}, Analyzer(), count)
 
 
 def count(document: Document, start: int, end: int) -> int:
@@ -90,12 +91,13 @@ def test_each_field_is_kept_apart() -> None:
 
 
 def test_a_footer_is_not_indexed() -> None:
-    document = parse_document(PAGE, ".knowledge/core/x.md", "core")
-    footers = find_footers([ending_keys(document.body)] * 4)
+    document = parse_document(PAGE, ".knowledge/practices/x.md", "practices")
+    footers = find_footers([(OWN, "practices", ending_keys(document.body))] * 4)
     _, rows = described(PAGE, footers)
     assert not any("handbook" in terms for row in rows for terms in row.fields.values())
     _, before = described(PAGE)
     assert any("handbook" in terms for row in before for terms in row.fields.values())
+    assert described(PAGE, {(OWN, "core"): footers[OWN, "practices"]})[1] == before
 
 
 def test_an_empty_page_has_a_card_and_one_row() -> None:
@@ -109,7 +111,7 @@ def behind(filling: str) -> tuple[Document, bool]:
     """A page with a word behind a long text, and whether that word is indexed."""
     text = f"# Page\n\n{filling}\n\n## Behind\n\nneedle\n"
     document = parse_document(text, ".knowledge/core/page.md", "core")
-    entry, rows = describe(document, Stamp(1, 1, 1, 1), frozenset(), Analyzer(), lambda *_: 1)
+    entry, rows = describe(document, Stamp(1, 1, 1, 1), {}, Analyzer(), lambda *_: 1)
     assert entry.section_total == 2
     return document, any("needle" in row.fields.get("body", {}) for row in rows)
 

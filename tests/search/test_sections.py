@@ -28,7 +28,7 @@ def test_a_page_is_read_back_as_it_was_parsed() -> None:
     )
     parsed = parse_document(text, ".knowledge/core/a.md", "core")
     described, rows = describe(
-        parsed, Stamp(0, 0, 0, 0), frozenset(), Analyzer(), TokenCounter().count_slice
+        parsed, Stamp(0, 0, 0, 0), {}, Analyzer(), TokenCounter().count_slice
     )
     page = page_of(described, unpack_record(rows[0].record))
     for name in (field.name for field in dataclasses.fields(Page)):
