@@ -85,7 +85,7 @@ def test_a_page_that_cannot_be_described_is_named(
     processes: Processes = request.getfixturevalue("processes") if count else []
     given = [*pages(3), pages(1)[0]._replace(data=b"\xff\x00")]
     with pytest.raises(SageError, match=r"s/core/0\.md cannot be published \(ValueError: it was"):
-        list(Describing().described(given, frozenset(), 0))
+        list(Describing().described(given, {}, 0))
     assert len(processes) == count
 
 
