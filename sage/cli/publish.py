@@ -10,6 +10,7 @@ import typer
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.terminal import print_json, print_note, progress_bar
 from sage.errors import counted
+from sage.values import OWN
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
@@ -55,7 +56,7 @@ def publish(
             metavar="NAME",
             help="This repository's name among several that publish into one base.",
         ),
-    ] = "",
+    ] = OWN,
     credentials: Credentials = None,
     ca_file: CaFile = None,
     shards: Annotated[

@@ -257,7 +257,7 @@ def test_sources_may_have_hyphens_and_none_is_taken_for_another(team: Team) -> N
     assert [one["topic"] for one in only] == ["core/payments-api/page"]
 
 
-@pytest.mark.parametrize("name", ["-a", "A", "a b", "all", "a" * 41, "ä"])
+@pytest.mark.parametrize("name", ["", "-a", "A", "a b", "all", "a" * 41, "ä"])
 def test_a_name_that_no_index_can_have_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="lower-case letters"):
         checked_source(name)
