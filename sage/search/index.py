@@ -31,7 +31,7 @@ from sage.terms.index_file import (
 from sage.terms.postings import PARTS, SegmentData
 from sage.terms.segments import SegmentStore
 
-FORMAT = 12
+FORMAT = 13
 """To be raised whenever what is indexed, or how, changes."""
 _TIERS = (64, 512, 4_096)
 _IN_TIER = 6

@@ -85,6 +85,19 @@ def test_lists_are_sorted_by_date_or_path(knowledge: KnowledgeBase) -> None:
     assert titles(knowledge, sort="path", limit=2, offset=1) == ["Beta", "Gamma"]
 
 
+@pytest.mark.parametrize("wrong", ["tomorrow", "9999-99-99", "29990101"])
+def test_a_date_that_is_none_puts_no_page_first(base: Base, wrong: str) -> None:
+    files = {
+        "core/late.md": page("Late", last_updated="2999/1/1"),
+        "core/wrong.md": page("Wrong", last_updated=wrong),
+    }
+    knowledge = base.open(files)
+    assert titles(knowledge, sort="date") == ["Late", "Wrong"]
+    info = knowledge.info()
+    assert info["status"] == "degraded"
+    assert "last_updated: expected a date" in info["problems"]["first"][0]["what"]
+
+
 @pytest.mark.parametrize("query", ["", "backoff"])
 @pytest.mark.parametrize("sort", ["relevance", "date", "path"])
 def test_parts_of_a_list_hold_every_page_once(base: Base, query: str, sort: str) -> None:
