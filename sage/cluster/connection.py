@@ -212,7 +212,7 @@ class Connection:
             raise TimeoutExceeded(deadline.message)
         # To ask for less would not help: it is the cluster that takes so long.
         kind = TimeoutExceeded if deadline.expired else Busy if may_wait else Unavailable
-        raise kind(f"{trouble}; look at the cluster's health, then ask again")
+        raise kind(trouble)
 
     def close(self) -> None:
         with self._lock:

@@ -1,11 +1,12 @@
 """Filters, orders and parts of a list: the arguments of a search beside its words."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sage.errors import InvalidInput
+from sage.errors import InvalidInput, NotFound
 from sage.knowledge import KnowledgeBase
 from tests.commands import Run, run
 from tests.conftest import Base
@@ -68,6 +69,12 @@ def test_without_words_everything_that_passes_is_listed(knowledge: KnowledgeBase
     assert [one["title"] for one in answer["results"]] == ["Gamma", "Other"]
     assert (answer["found"], answer["total"]) == ("yes", 2)
     assert "next_offset" not in answer
+
+
+def test_whoever_may_see_no_source_is_told_so(knowledge: KnowledgeBase) -> None:
+    settings = replace(knowledge.settings, is_narrowed=True, seen_sources=("web-ui",))
+    with pytest.raises(NotFound, match="nor any other that this token may see"):
+        titles(knowledge.narrowed(settings), source="web-ui")
 
 
 @pytest.mark.parametrize("query", ["", "  \n"])
