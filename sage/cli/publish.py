@@ -88,7 +88,8 @@ def publish(
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", help="Publish no pages at all in place of those that are served."
+            "--allow-empty",
+            help="Publish no pages at all: in place of those that are served, or as a new source.",
         ),
     ] = False,
     as_json: Json = False,
@@ -96,7 +97,8 @@ def publish(
     _verbose: Verbose = False,
 ) -> None:
     """Publish the knowledge base to an OpenSearch cluster."""
-    from sage.cluster.connection import PatientConnection
+    from sage.cluster.connection import PatientConnection, soon
+    from sage.cluster.generations import refuse_unknown
     from sage.cluster.schema import checked_source
     from sage.publish.publisher import Publisher, PublishOptions
 
@@ -105,6 +107,7 @@ def publish(
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
         publisher = Publisher(knowledge, connection, options, _progress())
         if prune:
+            refuse_unknown(connection, options.source, soon())
             gone = publisher.prune()
             if as_json:
                 print_json({"would_prune" if dry_run else "pruned": list(gone)})

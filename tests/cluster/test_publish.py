@@ -84,6 +84,14 @@ def test_an_empty_checkout_replaces_nothing_unless_that_is_asked_for(team: Team)
     assert not team.publish().moved  # there is nothing left to lose
 
 
+def test_a_new_source_without_pages_is_refused_unless_that_is_asked_for(team: Team) -> None:
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match=r"is not published yet.*--allow-empty"):
+            team.publish(source="payments", dry_run=dry_run)
+    assert team.indexes == []
+    assert team.publish(source="payments", allow_empty=True).moved
+
+
 def test_the_command_says_what_an_empty_checkout_would_take_away(run: Run, team: Team) -> None:
     at = ("--url", team.options.urls[0], "--base", team.options.base)
     assert run("publish", *at)[0] == 0
