@@ -218,7 +218,8 @@ def index_info(state: "IndexState", progress: tuple[int, int]) -> IndexInfo:
         info["where"] = state.where
         info["documents"] = state.documents
         info["sections"] = state.sections
-        info["size_kb"] = round(state.size_bytes / 1024, 1)
+        if state.size_bytes:
+            info["size_kb"] = round(state.size_bytes / 1024, 1)
     if state.message:
         info["message"] = state.message
     return info
