@@ -183,6 +183,7 @@ class IndexInfo(TypedDict):
     documents: NotRequired[int]
     sections: NotRequired[int]
     size_kb: NotRequired[float]
+    """Not of an index that lies in a cluster."""
     message: NotRequired[str]
 
 

@@ -23,9 +23,9 @@ from sage.documents.library import Library
 from sage.documents.problems import Problem
 from sage.documents.source_roots import Listing
 from sage.documents.unserved import Unserved
-from sage.errors import TimeoutExceeded, Unavailable, counted
+from sage.errors import ConfigError, TimeoutExceeded, Unavailable, counted
 from sage.paths import KNOWLEDGE_DIR
-from sage.settings import DEFAULT_LAYERS
+from sage.settings import DEFAULT_LAYERS, Settings
 from sage.sources import Source
 from sage.token_counter import TokenCounter
 
@@ -73,6 +73,8 @@ class Status:
     encoding: str
     sources: Sequence[tuple[Source, str]] = ()
     """Each with its fault, nearest first; none when there is only the repository."""
+    settings_fault: str = ""
+    """Why no server would start with the settings; empty when one would."""
 
     def answer(self, cache: CacheInfo, uptime_seconds: float) -> InfoAnswer:
         """The object that the tool and the command show."""
@@ -135,7 +137,7 @@ class Status:
     def _reasons(self) -> list[str]:
         if not self.folder_exists:
             return [f"the {KNOWLEDGE_DIR} folder is gone: restore it, or serve another root"]
-        reasons = []
+        reasons = [self.settings_fault] if self.settings_fault else []
         if not self._is_listed:
             reasons.append(SLOW)
         elif not any(listing.files for listing in self.listings.values()):
@@ -192,6 +194,7 @@ def take_status(
         folder_exists=library.has_place,
         encoding=counter.encoding,
         sources=_sources(library, listings),
+        settings_fault=_fault_of(settings),
     )
 
 
@@ -215,7 +218,8 @@ def index_info(state: "IndexState", progress: tuple[int, int]) -> IndexInfo:
         info["where"] = state.where
         info["documents"] = state.documents
         info["sections"] = state.sections
-        info["size_kb"] = round(state.size_bytes / 1024, 1)
+        if state.size_bytes:
+            info["size_kb"] = round(state.size_bytes / 1024, 1)
     if state.message:
         info["message"] = state.message
     return info
@@ -233,6 +237,17 @@ def meaning_info(state: "MeaningState", sections: int) -> MeaningInfo:
     if state.message:
         info["message"] = state.message
     return info
+
+
+def _fault_of(settings: Settings) -> str:
+    """Why no server would start with the settings; empty when one would."""
+    from sage.context.recipes import load_recipes  # a server has it; `sage info` alone pays for it
+
+    try:
+        load_recipes(settings)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _listings_by(library: Library, deadline: Deadline) -> dict[str, Listing]:

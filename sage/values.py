@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sage.errors import InvalidInput, did_you_mean
+from sage.errors import InvalidInput, NotFound, did_you_mean
 
 ALL_LAYERS = "all"
 OWN = "own"
@@ -120,9 +120,15 @@ def source_meant(name: str | None, names: Sequence[str]) -> str | None:
 
     Raises:
         InvalidInput: there is no such source.
+        NotFound: there is none at all.
     """
     if not name or name in names:
         return name or None
+    if not names:
+        raise NotFound(
+            f"there is no source {name[:60]!r}, nor any other that this token may see; "
+            "ask whoever made it for another one"
+        )
     close = did_you_mean(name, names)
     raise InvalidInput(f"there is no source {name[:60]!r}; use one of {', '.join(names)}{close}")
 

@@ -59,6 +59,12 @@ def test_layer_that_somebody_named_needs_a_folder(base: Base) -> None:
     assert base.open({"core/a.md": "x"}).info()["reasons"] == []
 
 
+def test_a_recipe_that_no_server_starts_with_is_named(base: Base) -> None:
+    info = base.open({"core/a.md": "x"}, recipes={"onboarding": {"extends": "planning"}}).info()
+    assert info["status"] == "degraded"
+    assert "recipes.onboarding.extends: not a part of a recipe" in info["reasons"][0]
+
+
 def test_sections_are_those_of_the_files_now(base: Base) -> None:
     knowledge = base.open({"core/a.md": "# A\n", "core/b.md": "# B\n"})
     assert sections(knowledge.info()) == {"core": 2}

@@ -147,7 +147,7 @@ def _age(updated: date | None, today: date) -> str:
 
 
 def _updated(document: Document, history: History, edited: Mapping[str, str]) -> date | None:
-    said = document.meta.last_updated[:10]
+    said = document.meta.last_updated
     for text in (said, "" if history.last.get(document.path) else edited.get(document.path, "")):
         try:
             return date.fromisoformat(text)

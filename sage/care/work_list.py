@@ -110,7 +110,7 @@ def _reviews(evidence: CareEvidence) -> Iterator[Task]:
     due = []
     for document in evidence.own:
         try:
-            on = date.fromisoformat(document.meta.review_by[:10])
+            on = date.fromisoformat(document.meta.review_by)
         except ValueError:
             continue
         if on < evidence.today:
@@ -221,7 +221,7 @@ def _unread(evidence: CareEvidence) -> Iterator[Task]:
 def _drafts(evidence: CareEvidence) -> Iterator[Task]:
     for document in evidence.documents:
         if document.meta.status == "draft" and _is_own(document):
-            since = document.meta.last_updated[:10]
+            since = document.meta.last_updated
             what = f"a draft{f' since {since}' if since else ''}: {document.title}"
             yield _task("draft", document, what, f"sage accept {_name(document)}")
 
@@ -232,7 +232,7 @@ def _changed_at(document: Document, history: History) -> int | None:
     if commit is None:
         return None
     try:
-        said = date.fromisoformat(document.meta.last_updated[:10])
+        said = date.fromisoformat(document.meta.last_updated)
     except ValueError:
         return commit.seconds
     end_of_day = datetime.combine(said, time.max, UTC)

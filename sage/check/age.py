@@ -3,13 +3,12 @@
 Git is asked once for all pages; the server never runs it.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from sage.check.pages import Base, CheckedPage
-from sage.check.rules import FRONT_MATTER, STALE
+from sage.check.rules import STALE
 from sage.documents.problems import Problem
 from sage.errors import counted
 from sage.git import find_repository
@@ -17,7 +16,6 @@ from sage.paths import KNOWLEDGE_DIR
 
 # What Python can show as a day; a commit may claim any number.
 _LAST_SECOND = 253_402_300_800
-_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ].*)?")
 
 
 def check_age(base: Base, months: int, today: date) -> Iterator[Problem]:
@@ -26,11 +24,8 @@ def check_age(base: Base, months: int, today: date) -> Iterator[Problem]:
     committed = commit_dates(base.settings.root, [page.path for page in undated])
     for page in base.pages:
         said = page.document.meta.last_updated
-        changed = _parsed(said) if said else committed.get(page.path)
-        if said and changed is None:
-            message = f"front matter: last_updated: expected a date such as {today}, found {said!r}"
-            yield FRONT_MATTER.problem(page.path, message, _line(page))
-        elif changed is not None and _age_months(changed, today) >= months:
+        changed = date.fromisoformat(said) if said else committed.get(page.path)
+        if changed is not None and _age_months(changed, today) >= months:
             source = "last_updated" if said else "the last commit"
             message = f"{source} is from {changed}, more than {counted(months, 'month')} ago"
             yield STALE.problem(page.path, message, _line(page) if said else 1)
@@ -52,16 +47,6 @@ def commit_dates(root: Path, paths: Iterable[str]) -> Mapping[str, date]:
         for path, commit in found.items()
         if commit.seconds < _LAST_SECOND
     }
-
-
-def _parsed(text: str) -> date | None:
-    match = _DATE.fullmatch(text.strip())
-    if match is None:
-        return None
-    try:
-        return date(*map(int, match.groups()))
-    except ValueError:
-        return None
 
 
 def _age_months(changed: date, today: date) -> int:

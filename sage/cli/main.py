@@ -21,7 +21,7 @@ from sage.cli.hooks import hook
 from sage.cli.likeness import find_duplicates, related, tags_app
 from sage.cli.meaning import embed
 from sage.cli.notes import accept, note, resolve, supersede
-from sage.cli.options import Quiet, Verbose
+from sage.cli.options import OperatorCommand, Quiet, Verbose
 from sage.cli.page import page
 from sage.cli.publish import publish
 from sage.cli.serve import serve
@@ -204,8 +204,10 @@ _COMMANDS: tuple[tuple[str, Callable[..., None], tuple[str, ...]], ...] = (
     ),
     ("hook", hook, ("sage hook --host claude-code",)),
 )
+_OF_OPERATORS = ("info", "serve", "publish")
 for _name, _function, _lines in _COMMANDS:
-    app.command(_name, cls=Command, epilog=examples(*_lines))(_function)
+    _class = OperatorCommand if _name in _OF_OPERATORS else Command
+    app.command(_name, cls=_class, epilog=examples(*_lines))(_function)
 app.add_typer(tags_app, name="tags", epilog=examples("sage tags suggest practices/retries"))
 app.add_typer(tokens_app, name="token", epilog=examples("sage token create alice --expires 90d"))
 app.command("usage", cls=Command, epilog=examples("sage usage --log usage.jsonl"))(usage)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sage.cli.help import Command
 from sage.cli.terminal import is_quiet, is_verbose, print_detail, say_less, say_more
 from sage.errors import InvalidInput, SageError, counted
 from sage.values import ALL_LAYERS
@@ -87,6 +88,25 @@ def settings_at(root: Path | None, **flags: object) -> "Settings":
     print_detail(f"root {settings.root}, found by {settings.found_by}")
     print_detail(f"settings from {settings.config_path or 'the defaults: there is no sage.yaml'}")
     return settings
+
+
+class OperatorCommand(Command):
+    """A command that refuses an empty option: a variable that is not set must not choose."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line.
+
+        Raises:
+            InvalidInput: an option has an empty text.
+        """
+        # As it is typed: an empty path would be the folder one is in.
+        given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+        for name, value in given.items():
+            if "" in (value if isinstance(value, list) else (value,)):
+                raise InvalidInput(
+                    f"--{name.replace('_', '-')} is empty; give it a value, or leave it out"
+                )
+        return super().parse_args(ctx, args)
 
 
 def refuse_options(context: typer.Context, names: Iterable[str], why: str) -> None:

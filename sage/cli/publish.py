@@ -10,6 +10,7 @@ import typer
 from sage.cli.options import Json, Quiet, Root, Verbose, opened
 from sage.cli.terminal import print_json, print_note, progress_bar
 from sage.errors import counted
+from sage.values import OWN
 
 if TYPE_CHECKING:
     from sage.cluster.connection import ClusterOptions
@@ -56,7 +57,7 @@ def publish(
             metavar="NAME",
             help="This repository's name among several that publish into one base.",
         ),
-    ] = "",
+    ] = OWN,
     credentials: Credentials = None,
     ca_file: CaFile = None,
     shards: Annotated[
@@ -88,7 +89,8 @@ def publish(
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", help="Publish no pages at all in place of those that are served."
+            "--allow-empty",
+            help="Publish no pages at all: in place of those that are served, or as a new source.",
         ),
     ] = False,
     anew: Annotated[
@@ -99,7 +101,8 @@ def publish(
     _verbose: Verbose = False,
 ) -> None:
     """Publish the knowledge base to an OpenSearch cluster."""
-    from sage.cluster.connection import PatientConnection
+    from sage.cluster.connection import PatientConnection, soon
+    from sage.cluster.generations import refuse_unknown
     from sage.cluster.schema import checked_source
     from sage.publish.publisher import Publisher, PublishOptions
 
@@ -108,6 +111,7 @@ def publish(
     with opened(root) as knowledge, PatientConnection(cluster) as connection:
         publisher = Publisher(knowledge, connection, options, _progress())
         if prune:
+            refuse_unknown(connection, options.source, soon())
             gone = publisher.prune()
             if as_json:
                 print_json({"would_prune" if dry_run else "pruned": list(gone)})

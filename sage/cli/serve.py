@@ -54,7 +54,8 @@ def serve(
         typer.Option(
             "--source",
             metavar="NAME=FOLDER",
-            help="A further folder of pages, read beside the repository; repeat it.",
+            help="A further repository, read beside this one: a folder that holds .knowledge, or "
+            "a sage.yaml that maps layers; repeat it.",
         ),
     ] = None,
     http: Annotated[

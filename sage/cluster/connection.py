@@ -213,7 +213,7 @@ class Connection:
             raise TimeoutExceeded(deadline.message)
         # To ask for less would not help: it is the cluster that takes so long.
         kind = TimeoutExceeded if deadline.expired else Busy if may_wait else Unavailable
-        raise kind(f"{trouble}; look at the cluster's health, then ask again")
+        raise kind(trouble)
 
     def close(self) -> None:
         """Close what is kept; nothing is kept from now on."""

@@ -18,7 +18,7 @@ from sage.cluster.exchange import from_json
 from sage.cluster.node_errors import Conflict, DiskFull, NotThere
 from sage.cluster.schema import MAPPING, PAGE, Name, parse_name, pattern
 from sage.deadline import Deadline
-from sage.errors import ConfigError, Unavailable
+from sage.errors import ConfigError, NotFound, Unavailable, did_you_mean
 
 logger = logging.getLogger("sage.cluster")
 
@@ -133,6 +133,24 @@ def served(connection: Connection, deadline: Deadline) -> tuple[str, ...]:
     if not found or not all(base in one["aliases"] for one in found.values()):
         raise LookupError("an alias that leads nowhere is not there")
     return tuple(sorted(found))
+
+
+def refuse_unknown(connection: Connection, source: str, deadline: Deadline) -> None:
+    """See that something of a source lies in the cluster.
+
+    Raises:
+        NotFound: nothing does; it names the sources that are served.
+    """
+    if all_of(connection, source, deadline):
+        return
+    base = connection.options.base
+    names = [parts.source for parts in map(parse_name, served(connection, deadline)) if parts]
+    there = f"its sources are {', '.join(names)}{did_you_mean(source, names)}"
+    nothing = "nothing at all is; look at --base and --url"
+    raise NotFound(
+        f"nothing is published as --source {source} in the base {base}: "
+        f"{there if names else nothing}"
+    )
 
 
 def refuse_index(connection: Connection, deadline: Deadline) -> None:

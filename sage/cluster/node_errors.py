@@ -1,8 +1,11 @@
 """What a node says in place of what was asked for, as errors and as failures of an attempt."""
 
 import http.client
+import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from sage.cluster.attempts import Failure
 from sage.cluster.exchange import NodeAnswer, StrangeAnswer, Unreached
@@ -15,6 +18,9 @@ _NOT_BEGUN = (
     "master_not_discovered_exception",
 )
 """What a node without a cluster says to what it would have to ask it."""
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE")
+"""What OpenSSL, as it is called by its versions, makes of an answer in the clear."""
+_AGAIN = "; look at the cluster's health, then ask again"
 
 
 class NotThere(Unavailable):
@@ -69,6 +75,8 @@ def checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
         raise StrangeAnswer(f"it answers {status} without a reason")
     if is_disk_full(said):
         raise DiskFull(said)
+    if _is_of_path(said, url):
+        raise Misconfigured(f"{url} says {status}: {said}; check the path of --url")
     if status == 404:
         raise NotThere(f"the cluster does not have it, or not any more ({said}); ask again")
     if status == 409 or "already_exists" in said:
@@ -78,6 +86,12 @@ def checked(answer: NodeAnswer, url: str) -> dict[str, Any]:
             f"the cluster takes no writes: {said}; remove the block, then publish again"
         )
     raise Unavailable(f"{url} says {status}: {said}")
+
+
+def _is_of_path(said: str, url: str) -> bool:
+    """Whether OpenSearch takes the path of an address for a request, or for an index."""
+    first = urlsplit(url).path.strip("/").partition("/")[0]
+    return bool(first) and (" for uri [" in said or f"no such index [{first}]" in said)
 
 
 def _gives_reason(status: int, body: Mapping[str, Any]) -> bool:
@@ -100,7 +114,7 @@ def failure_of_busy(answer: NodeAnswer, url: str) -> tuple[Failure, str]:
     trouble = f"{url} says {answer.status}: {said}"
     if answer.status == 503 and b"shard" in answer.text[:2_000]:
         trouble = f"the cluster is red, a part of the index is gone: {said}"
-    return Failure.REFUSED if is_refused else Failure.BUSY, trouble
+    return Failure.REFUSED if is_refused else Failure.BUSY, trouble + _AGAIN
 
 
 def failure_of(error: Exception, url: str) -> tuple[Failure, str]:
@@ -111,12 +125,21 @@ def failure_of(error: Exception, url: str) -> tuple[Failure, str]:
             "look whether --url names the nodes of a cluster"
         )
     if isinstance(error, TimeoutError):
-        return Failure.SILENT, f"{url} did not answer in time"
+        return Failure.SILENT, f"{url} did not answer in time{_AGAIN}"
     if isinstance(error, Unreached):
         if error.was_silent:
-            return Failure.UNREACHED_SILENT, f"{url} did not answer in time"
-        return Failure.UNREACHED, f"{url} cannot be reached: {error}"
-    return Failure.BROKEN, f"{url} cannot be reached: {_reason(error)}"
+            return Failure.UNREACHED_SILENT, f"{url} did not answer in time{_AGAIN}"
+        return Failure.UNREACHED, f"{url} cannot be reached: {error}{_remedy(error.__cause__)}"
+    return Failure.BROKEN, f"{url} cannot be reached: {_reason(error)}{_AGAIN}"
+
+
+def _remedy(why: BaseException | None) -> str:
+    """What to do where a node cannot be connected to."""
+    if isinstance(why, socket.gaierror):
+        return "; check the name in --url"
+    if isinstance(why, ssl.SSLError) and why.reason in _NO_TLS:
+        return "; there is no TLS at this address: write http:// in --url, or another port"
+    return _AGAIN
 
 
 def _error_of(answer: NodeAnswer) -> object:

@@ -42,8 +42,11 @@ def cluster_options(
     password = environment.get("SAGE_OPENSEARCH_PASSWORD", "")
     if credentials is not None:
         user, password = _credentials_in(credentials)
-    elif user and not password:
-        raise ConfigError("SAGE_OPENSEARCH_USER is set and SAGE_OPENSEARCH_PASSWORD is not")
+    elif bool(user) != bool(password):
+        there, missing = ("USER", "PASSWORD") if user else ("PASSWORD", "USER")
+        raise ConfigError(
+            f"SAGE_OPENSEARCH_{there} is set and SAGE_OPENSEARCH_{missing} is not; set both or none"
+        )
     elif ":" in user:
         raise ConfigError("SAGE_OPENSEARCH_USER holds a colon, which no name of a user can")
     for url in given:

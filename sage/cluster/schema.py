@@ -106,12 +106,10 @@ def checked_source(name: str) -> str:
     Raises:
         WrongOption: it cannot be part of the name of an index.
     """
-    if not name:
-        return OWN
     if not _SOURCE.fullmatch(name) or name == ALL_LAYERS:
         raise WrongOption(
             f"--source {name!r}: use at most 40 lower-case letters, digits, underscores and "
-            f"hyphens, no hyphen first, and not {ALL_LAYERS}"
+            f"hyphens, no hyphen first, and not {ALL_LAYERS}; without it the name is {OWN}"
         )
     return name
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +36,9 @@ _BARE_GLOB = re.compile(
     r"(?:^|(?<=[\r\n]))((?:(?:globs|paths|applyTo|fileMatchPattern|applies_to):|[ \t]{0,8}-)"
     r"[ \t]{1,8})([*{!\[][^\r\n\"]*)"
 )
+
+_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[T ].*)?", re.ASCII)
+_DAY = "a date such as 2027-01-31"
 
 _TEXT = Values("string")
 _WORDS = Values("array")
@@ -95,6 +99,7 @@ class FrontMatter:
     superseded_by: str = ""
     type: str = ""
     last_updated: str = ""
+    """A day as 2027-01-31, so that days are in order as text; so is `review_by`."""
     owner: str = ""
     source: str = ""
     """Where it was learned: a link, a person."""
@@ -118,6 +123,17 @@ class Split:
     meta: FrontMatter
     body_start: int
     problems: tuple[Problem, ...] = ()
+
+
+def day_in(text: str) -> str:
+    """The day that a text begins with, as 2027-01-31; empty when it begins with none."""
+    found = _DATE.fullmatch(text.strip())
+    if found is None:
+        return ""
+    try:
+        return date(*map(int, found.groups())).isoformat()
+    except ValueError:
+        return ""
 
 
 def split_front_matter(text: str, path: str) -> Split:
@@ -214,10 +230,10 @@ class _KeyReader:
             status=self._status(),
             superseded_by=self._text("superseded_by"),
             type=self._choice("type", TYPES),
-            last_updated=self._text("last_updated") or self._text_of_others("lastmod"),
+            last_updated=self._day("last_updated") or day_in(self._text_of_others("lastmod")),
             owner=", ".join(self._words("owner")),
             source=self._own_text("source"),
-            review_by=self._text("review_by"),
+            review_by=self._day("review_by"),
             extra=MappingProxyType(self._values),
         )
 
@@ -240,6 +256,14 @@ class _KeyReader:
         value = self._values.pop(key, None)
         text = self._checked(key, _TEXT, str(value) if is_number(value) else value)
         return " ".join((text or "").split())
+
+    def _day(self, key: str) -> str:
+        """The day of a date, whatever time follows it."""
+        text = self._text(key)
+        day = day_in(text)
+        if text and not day:
+            self._reject(key, text, _DAY)
+        return day
 
     def _words(self, key: str) -> tuple[str, ...]:
         value = self._values.pop(key, None)

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sage import __version__
+from sage.context.recipes import load_recipes
 from sage.documents.document import Document
 from sage.errors import ConfigError, SageError, counted
 from sage.install.client_check import Finding, Greet, State, check_client
@@ -103,6 +104,11 @@ def _version(name: str) -> str:
 def _configuration(settings: Settings) -> Finding:
     if settings.config_path is None:
         return Finding("settings", "ok", "defaults; there is no sage.yaml")
+    try:
+        load_recipes(settings)
+    except ConfigError as error:
+        fix = f"correct {settings.config_path}; no server starts with it"
+        return Finding("settings", "problem", str(error), fix)
     return Finding("settings", "ok", str(settings.config_path))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sage.atomic import replace_bytes
 from sage.documents.document import slug
-from sage.documents.front_matter import TYPES
+from sage.documents.front_matter import TYPES, day_in
 from sage.documents.places import Place, Places
 from sage.errors import ConfigError, InvalidInput, did_you_mean
 from sage.notes.front_matter_edit import rendered
@@ -118,10 +118,8 @@ def check_review_by(day: str) -> None:
     Raises:
         InvalidInput: with an example.
     """
-    try:
-        date.fromisoformat(day)
-    except ValueError:
-        raise InvalidInput(f"--review-by is {day!r}; write a day as 2027-01-31") from None
+    if day_in(day) != day:
+        raise InvalidInput(f"--review-by is {day!r}; write a day as 2027-01-31")
 
 
 def _title(text: str) -> str:

@@ -69,7 +69,7 @@ class PublishOptions:
     grace_seconds: float = GRACE_SECONDS
     shards: int = 1
     allow_empty: bool = False
-    """Whether what is served may be replaced by no pages at all."""
+    """Whether no pages at all may be published."""
     anew: bool = False
     """Whether every page is written, whatever is served."""
 
@@ -190,7 +190,7 @@ class Publisher:
         held = generations.all_of(self._connection, name.source, soon())
         mine = self._served(held)
         if not pages.by_path and not self._options.allow_empty:
-            documents = sum(held[one].documents for one in mine)
+            documents = sum(held[one].documents for one in mine) if mine else None
             refuse_nothing(self._knowledge.settings.root, name.source, documents)
         ours = [one for one in mine if (parse_name(one) or name).mapping == MAPPING]
         before: tuple[str, Meta] | None = None

@@ -100,15 +100,21 @@ def pages_of(
     return RepositoryPages(pages, footers, settings, content, problems, commit)
 
 
-def refuse_nothing(root: Path, source: str, documents: int) -> None:
+def refuse_nothing(root: Path, source: str, documents: int | None) -> None:
     """Take no empty folder for the wish to serve nothing: a sparse checkout has one too.
 
     Args:
-        documents: how many pages of the source are served.
+        documents: how many pages of the source are served; None where it is not published yet.
 
     Raises:
-        ConfigError: some are.
+        ConfigError: some are, or it would be a source that no command takes out again.
     """
+    if documents is None:
+        raise ConfigError(
+            f"{root} holds no pages, and the source {source} is not published yet; look whether "
+            "the checkout is complete and --root and --source are right, or begin it without "
+            "pages with --allow-empty"
+        )
     if documents:
         raise ConfigError(
             f"{root} holds no pages, and {counted(documents, 'page')} of {source} would no longer "

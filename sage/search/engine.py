@@ -59,6 +59,7 @@ class IndexState:
     pending: int
     """Documents that are not indexed yet."""
     size_bytes: int
+    """0 where it is not held here, as in a cluster."""
     message: str
     """Why it was built again or is not kept; empty when all is well."""
 

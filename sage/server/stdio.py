@@ -31,7 +31,11 @@ STOP_SECONDS = 1.75
 
 
 def serve_stdio(settings: Settings) -> NoReturn:
-    """Serve the knowledge base on stdin and stdout until the client goes or a signal comes."""
+    """Serve the knowledge base on stdin and stdout until the client goes or a signal comes.
+
+    Raises:
+        ConfigError: stdin or stdout is closed, or a recipe is wrong.
+    """
     source, sink = claim_streams()
     by_hand = os.isatty(source)
     configure_logging(settings.log_level)
@@ -43,8 +47,10 @@ def serve_stdio(settings: Settings) -> NoReturn:
     # a twentieth of the start.
     gc.disable()
 
+    from sage.context.recipes import load_recipes
     from sage.knowledge import open_knowledge
 
+    load_recipes(settings)  # a wrong one is told before anything is said to a client
     logging.getLogger("sage.server").debug("serving %s on stdin and stdout", settings.root)
     knowledge = open_knowledge(settings)
     if by_hand:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sage.cluster.connection import Connection, PatientConnection
-from sage.cluster.node_errors import Busy, DiskFull
+from sage.cluster.node_errors import Busy, DiskFull, Misconfigured
 from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
@@ -130,6 +130,31 @@ def test_what_is_wrong_with_a_cluster_is_said(
     cluster.status, cluster.answer = status, answer
     with pytest.raises(Unavailable, match=said):
         ask(cluster.url)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "reason"),
+    [
+        (400, "", "no handler found for uri [/a/b/] and method [GET]"),
+        (405, "", "Incorrect HTTP method for uri [/a/b/] and method [GET], allowed: [PUT]"),
+        (404, "index_not_found_exception", "no such index [a]"),
+    ],
+)
+def test_a_wrong_path_of_an_address_is_told_as_that(
+    cluster: Cluster, status: int, kind: str, reason: str
+) -> None:
+    cluster.status = status
+    cluster.answer = {"error": {"type": kind, "reason": reason} if kind else reason}
+    with pytest.raises(Misconfigured, match=r"; check the path of --url$"):
+        ask(f"{cluster.url}/a/b")
+    with pytest.raises(Unavailable) as told:
+        ask(cluster.url)
+    assert "path" not in str(told.value)
+
+
+def test_a_name_that_cannot_be_looked_up_is_told_as_that() -> None:
+    with pytest.raises(Unavailable, match=r"; check the name in --url$"):
+        ask("http://nowhere.invalid:9200")
 
 
 def test_whoever_publishes_waits_for_a_cluster_that_is_busy(cluster: Cluster) -> None:

@@ -35,6 +35,12 @@ __all__ = ["run"]
         (["https://search/?pretty=geheim"], "sage", {}),
         (["https://se arch"], "sage", {}),
         (["https://search"], "sage", {"SAGE_OPENSEARCH_USER": "ada"}),
+        (["https://search"], "sage", {"SAGE_OPENSEARCH_PASSWORD": "geheim"}),
+        (
+            ["http://localhost"],
+            "sage",
+            {"SAGE_OPENSEARCH_USER": "", "SAGE_OPENSEARCH_PASSWORD": "geheim"},
+        ),
         (
             ["https://search"],
             "sage",

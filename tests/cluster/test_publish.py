@@ -70,6 +70,14 @@ def test_an_empty_checkout_replaces_nothing_unless_that_is_asked_for(team: Team)
     assert not team.publish().moved  # there is nothing left to lose
 
 
+def test_a_new_source_without_pages_is_refused_unless_that_is_asked_for(team: Team) -> None:
+    for dry_run in (True, False):
+        with pytest.raises(ConfigError, match=r"is not published yet.*--allow-empty"):
+            team.publish(source="payments", dry_run=dry_run)
+    assert team.indexes == []
+    assert team.publish(source="payments", allow_empty=True).moved
+
+
 def test_the_command_says_what_an_empty_checkout_would_take_away(run: Run, team: Team) -> None:
     at = ("--url", team.options.urls[0], "--base", team.options.base)
     assert run("publish", *at)[0] == 0
@@ -303,7 +311,7 @@ def test_sources_may_have_hyphens_and_none_is_taken_for_another(team: Team) -> N
     assert [one["topic"] for one in only] == ["core/payments-api/page"]
 
 
-@pytest.mark.parametrize("name", ["-a", "A", "a b", "all", "a" * 41, "ä"])
+@pytest.mark.parametrize("name", ["", "-a", "A", "a b", "all", "a" * 41, "ä"])
 def test_a_name_that_no_index_can_have_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="lower-case letters"):
         checked_source(name)

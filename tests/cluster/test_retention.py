@@ -64,6 +64,20 @@ def test_a_dry_run_of_prune_says_what_would_go_and_removes_nothing(team: Team, r
     assert run("publish", *at, "--prune", "--grace", "0")[1].startswith("removed 1 old generation:")
 
 
+def test_prune_of_a_source_that_is_not_there_says_which_are(team: Team, run: Run) -> None:
+    at = ("publish", "--url", team.options.urls[0], "--base", team.options.base, "--prune")
+    code, out, err = run(*at)
+    assert (code, out) == (1, "")
+    assert "nothing at all is; look at --base and --url" in err
+    team.publish(PAGES, source="payments")
+    team.publish(source="web-ui")
+    for more in ((), ("--dry-run",)):
+        code, out, err = run(*at, "--source", "payment", *more)
+        assert (code, out, err.count("\n")) == (1, "", 1)
+        assert "its sources are payments, web-ui; did you mean payments?" in err
+    assert run(*at, "--source", "payments") == (0, "removed 0 old generations\n", "")
+
+
 def test_a_dry_run_does_not_count_what_somebody_is_writing(team: Team) -> None:
     first = team.publish(PAGES)
     second = team.publish({"core/new.md": "# New\n\nOne.\n"})

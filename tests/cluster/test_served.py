@@ -64,6 +64,12 @@ def test_a_prompt_holds_the_pages_of_its_task(client: httpkit.Client) -> None:
     assert "Retry a failed request three times" in json.dumps(answer["messages"])
 
 
+def test_no_size_is_told_of_an_index_that_lies_in_the_cluster(client: httpkit.Client) -> None:
+    names = {line.partition(" ")[0] for line in client.get("/metrics").body.decode().splitlines()}
+    assert {"sage_index_documents", "sage_index_sections"} <= names
+    assert "sage_index_bytes" not in names
+
+
 def test_metrics_name_the_generation_and_how_far_behind_it_is(client: httpkit.Client) -> None:
     metrics = client.get("/metrics").body.decode()
     (one,) = told(client.knowledge)["published"]

@@ -19,7 +19,9 @@ from sage.cluster.connection import Connection
 from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import ConfigError, SageError, Unavailable
-from tests.cluster.test_connection import Cluster
+from tests.cluster.test_connection import Cluster, cluster
+
+__all__ = ["cluster"]
 
 SECRET = "geheimnis"
 ENVIRONMENT = {"SAGE_OPENSEARCH_USER": "ada", "SAGE_OPENSEARCH_PASSWORD": SECRET}
@@ -103,6 +105,12 @@ def test_a_certificate_for_another_name_is_refused(secure: Secure) -> None:
     with pytest.raises(Unavailable, match="certificate"):
         secure.ask("localhost", secure.certificate)
     assert secure.cluster.seen == []
+
+
+def test_a_node_that_speaks_no_tls_is_told_as_that(cluster: Cluster) -> None:
+    with pytest.raises(Unavailable, match="there is no TLS at this address: write http://"):
+        Secure(cluster, Path()).ask()
+    assert cluster.seen == []
 
 
 def test_a_file_without_certificates_is_said(secure: Secure, tmp_path: Path) -> None:

@@ -91,6 +91,14 @@ def test_the_settings_and_the_counter_in_force_are_named(
     assert "estimates" in found["tokenizer"].fix
 
 
+def test_a_recipe_that_no_server_starts_with_is_a_problem(doctor: Doctor) -> None:
+    doctor.base.write({"sage.yaml": "recipes: {onboarding: {extends: planning}}\n"})
+    found = doctor.look()["settings"]
+    assert found.state == "problem"
+    assert "recipes.onboarding.extends" in found.message
+    assert "correct" in found.fix
+
+
 def test_without_a_root_the_clients_are_still_looked_at(doctor: Doctor, tmp_path: Path) -> None:
     doctor.register("codex", "user", server_for(doctor.base.root))
     found = doctor.look(tmp_path)

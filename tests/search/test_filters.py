@@ -1,11 +1,12 @@
 """Filters, orders and parts of a list: the arguments of a search beside its words."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sage.errors import InvalidInput
+from sage.errors import InvalidInput, NotFound
 from sage.knowledge import KnowledgeBase
 from tests.commands import Run, run
 from tests.conftest import Base
@@ -70,6 +71,12 @@ def test_without_words_everything_that_passes_is_listed(knowledge: KnowledgeBase
     assert "next_offset" not in answer
 
 
+def test_whoever_may_see_no_source_is_told_so(knowledge: KnowledgeBase) -> None:
+    settings = replace(knowledge.settings, is_narrowed=True, seen_sources=("web-ui",))
+    with pytest.raises(NotFound, match="nor any other that this token may see"):
+        titles(knowledge.narrowed(settings), source="web-ui")
+
+
 @pytest.mark.parametrize("query", ["", "  \n"])
 def test_without_words_and_filters_there_is_nothing_to_answer(
     knowledge: KnowledgeBase, query: str
@@ -83,6 +90,19 @@ def test_lists_are_sorted_by_date_or_path(knowledge: KnowledgeBase) -> None:
     assert titles(knowledge, "", sort="path") == ["Alpha", "Beta", "Gamma", "Delta", "Other"]
     assert titles(knowledge, sort="date") == ["Beta", "Gamma", "Alpha", "Delta"]
     assert titles(knowledge, sort="path", limit=2, offset=1) == ["Beta", "Gamma"]
+
+
+@pytest.mark.parametrize("wrong", ["tomorrow", "9999-99-99", "29990101"])
+def test_a_date_that_is_none_puts_no_page_first(base: Base, wrong: str) -> None:
+    files = {
+        "core/late.md": page("Late", last_updated="2999/1/1"),
+        "core/wrong.md": page("Wrong", last_updated=wrong),
+    }
+    knowledge = base.open(files)
+    assert titles(knowledge, sort="date") == ["Late", "Wrong"]
+    info = knowledge.info()
+    assert info["status"] == "degraded"
+    assert "last_updated: expected a date" in info["problems"]["first"][0]["what"]
 
 
 @pytest.mark.parametrize("query", ["", "backoff"])

@@ -219,6 +219,21 @@ def test_without_a_stream_it_says_what_is_wrong(root: Path, closed: str) -> None
     assert b"stdin or stdout is closed" in done.stderr
 
 
+def test_a_wrong_recipe_ends_it_with_one_line(root: Path) -> None:
+    (root / ".knowledge" / "sage.yaml").write_text("recipes: {onboarding: {extends: planning}}\n")
+    done = subprocess.run(
+        serve_command(root),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=clean_environment(root),
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (4, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert b"recipes.onboarding.extends" in done.stderr
+
+
 def test_a_client_that_dies_takes_the_server_with_it(root: Path) -> None:
     with serving(root) as server:
         server.greet()
