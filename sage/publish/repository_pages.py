@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sage.cluster.page_record import page_hash
+from sage.cluster.source_settings import SourceSettings
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
 from sage.documents.boilerplate import ending_keys, find_footers
@@ -172,10 +173,11 @@ def _named(source: SourceFile, name: str) -> SourceFile:
 
 def _shared(settings: Settings) -> dict[str, Any]:
     """What replicas need to know of a repository's settings."""
-    return {
-        "layers": list(settings.repository_layers or settings.layers),
-        "synonyms": {word: list(others) for word, others in settings.synonyms.items()},
-        "recipes": settings.recipes,
-        "language": settings.context.language or repository_language(settings.root),
-        "stale_months": settings.check.stale_months,
-    }
+    said = SourceSettings(
+        layers=settings.repository_layers or settings.layers,
+        synonyms=settings.synonyms,
+        recipes=settings.recipes,
+        language=settings.context.language or repository_language(settings.root),
+        stale_months=settings.check.stale_months,
+    )
+    return said.to_json()
