@@ -217,8 +217,10 @@ class Settings:
     """Whether these are some of the layers only, for somebody who may know of no others."""
     further: tuple[Source, ...] = ()
     """The sources beside the repository, nearest first."""
-    own_layers: tuple[str, ...] = ()
-    """The repository's, where other sources have more; empty when they are all."""
+    own_layers: tuple[str, ...] | None = None
+    """The repository's, where other sources have more; None when they are all."""
+    own_fault: str = ""
+    """Why no page of the repository can be served, where it was published; empty when they can."""
     seen_sources: tuple[str, ...] = ()
     """The sources that are served, when not all are."""
     layer_paths: TextLists = field(default_factory=dict)
@@ -278,7 +280,7 @@ class Settings:
     @property
     def repository_layers(self) -> tuple[str, ...]:
         """The layers that the repository itself has, of those that are served."""
-        return tuple(one for one in self.own_layers or self.layers if one in self.layers)
+        return tuple(one for one in self.repository.layers if one in self.layers)
 
     @property
     def repository(self) -> Source:
@@ -286,9 +288,10 @@ class Settings:
         return Source(
             OWN,
             self.root,
-            layers=self.own_layers or self.layers,
+            layers=self.layers if self.own_layers is None else self.own_layers,
             layer_paths=self.layer_paths,
             ignore=self.ignore,
+            fault=self.own_fault,
         )
 
     @property

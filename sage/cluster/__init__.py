@@ -14,6 +14,7 @@ __all__ = [
     "page_record",
     "requests",
     "schema",
+    "source_settings",
     "vectors",
     "words",
 ]

@@ -16,6 +16,7 @@ from sage.cluster.node_errors import NotThere
 from sage.cluster.page_record import PageRows, entries_of, rows_of
 from sage.cluster.requests import all_hits
 from sage.cluster.schema import GONE, PAGE, VECTORS, WORDS, parse_name
+from sage.cluster.source_settings import SourceSettings, settings_from
 from sage.cluster.vectors import VectorReader
 from sage.cluster.words import Chunks
 from sage.deadline import Deadline
@@ -42,9 +43,19 @@ class SourceGeneration:
         """Those that it has a page in."""
         return frozenset(entry.layer for entry in self.entries.values())
 
+    @cached_property
+    def settings(self) -> SourceSettings:
+        """What was published of the settings of its repository."""
+        return settings_from(self.meta.settings)
+
+    @property
+    def all_layers(self) -> tuple[str, ...]:
+        """Those that it may have pages in, and those that it has some in whatever it says."""
+        return tuple(dict.fromkeys([*self.settings.layers, *sorted(self.layers)]))
+
     def is_all_in(self, layers: Iterable[str]) -> bool:
         """Whether whoever sees these layers sees all that it may ever hold."""
-        return set(self.meta.settings["layers"]).issubset(layers)
+        return bool(self.settings.layers) and set(self.all_layers).issubset(layers)
 
     @property
     def is_whole(self) -> bool:

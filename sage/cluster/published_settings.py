@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sage.cluster.generations import Meta
+from sage.cluster.loading import SourceGeneration
 from sage.cluster.replica import Replica
 from sage.cluster.view import Scope, View
 from sage.context.recipes import load_recipes, recipes_for_layers
@@ -67,10 +67,9 @@ class ViewSettings:
         before: those that were in force before.
         """
         self.view = view
-        published = _in_order(view)
-        every = published_settings(published, view.faults, operators)
-        said, self.refused = _usable(published, every)
-        self._said = {one.source: one for one in said}
+        self._published = _in_order(view)
+        every = published_settings(self._published, view.faults, operators)
+        said, self.refused = _usable(self._published, every)
         found = replace(every, **_words_of(said))
         self.settings = before if before is not None and found == before else found
         self._lock = threading.Lock()
@@ -86,72 +85,75 @@ class ViewSettings:
 
     def _seen_with(self, settings: Settings) -> Mapping[str, Any]:
         names = scope_of(self.view, settings).names
-        seen = [one for name, one in self._said.items() if name in names]
-        # A recipe may name another one, of a source that is not seen.
+        seen = [one for one in self._published if one.meta.source in names]
+        # Of the others nothing may be known: not what clashes with it, and not its order.
+        layers = tuple(layer for layer in _layers_of(seen) if layer in settings.layers)
+        settings = replace(settings, layers=layers or settings.layers)
         words = _words_of(_usable(seen, settings)[0])
         return {
             **words,
+            "layers": settings.layers,
             "recipes": recipes_for_layers(words["recipes"], settings.layers),
             "further": tuple(one for one in self.settings.further if one.name in names),
         }
 
 
-def _in_order(view: View) -> list[Meta]:
-    """What is said of each source; that of the one without a name first: others are beside it."""
-    published = [one.meta for one in view.sources]
-    return sorted(published, key=lambda one: (one.source != OWN, one.source))
+def _in_order(view: View) -> list[SourceGeneration]:
+    """The sources; the one without a name first: others are beside it."""
+    return sorted(view.sources, key=lambda one: (one.meta.source != OWN, one.meta.source))
+
+
+def _layers_of(published: Sequence[SourceGeneration]) -> tuple[str, ...]:
+    """The layers of some sources, those of the first one first."""
+    return tuple(dict.fromkeys(layer for one in published for layer in one.all_layers))
 
 
 def published_settings(
-    published: Sequence[Meta], faults: Mapping[str, str], settings: Settings
+    published: Sequence[SourceGeneration], faults: Mapping[str, str], settings: Settings
 ) -> Settings:
     """The operator's settings, with the layers of the sources of a view, and no words of theirs.
 
     Args:
-        faults: why some sources cannot be loaded: they are named, as those of files are.
+        faults: why some sources cannot be loaded: they are named, as those of files are, and
+            which layers they have nobody knows.
     """
-    own = [one for one in published if one.source == OWN]
-    said = tuple(dict.fromkeys(layer for one in published for layer in one.settings["layers"]))
-    layers = said or settings.layers
-    further = [
-        Source(one.source, settings.root, layers=tuple(one.settings["layers"]))
-        for one in published
-        if one.source != OWN
-    ]
-    there = {one.source for one in published}
+    there = {one.meta.source: one.all_layers for one in published}
+    further = [Source(name, settings.root, layers=there[name]) for name in there if name != OWN]
     further += [
-        Source(name, settings.root, layers=layers, fault=why)
+        Source(name, settings.root, fault=why)
         for name, why in sorted(faults.items())
         if name not in {*there, OWN}
     ]
     return replace(
         settings,
-        layers=layers,
-        own_layers=tuple(own[0].settings["layers"]) if own else (),
+        layers=_layers_of(published) or settings.layers,
+        own_layers=there.get(OWN, ()),
+        own_fault="" if OWN in there else faults.get(OWN, ""),
         further=tuple(further),
         layer_paths={},
         **_words_of(()),
     )
 
 
-def _usable(published: Sequence[Meta], settings: Settings) -> tuple[Sequence[Meta], str]:
-    """Those whose words can be used, all together, and why the others cannot."""
-    if not _why_not(published, settings):
-        return published, ""
-    kept: list[Meta] = []
+def _usable(
+    published: Sequence[SourceGeneration], settings: Settings
+) -> tuple[Sequence[SourceGeneration], str]:
+    """Those whose words can be used beside those of the ones before, and why others cannot."""
+    kept: list[SourceGeneration] = []
     refused: list[str] = []
     for one in published:
-        if why := _why_not([*kept, one], settings):
+        if why := one.settings.fault or _why_not([*kept, one], settings):
             refused.append(
-                f"the settings that were published last for the source {one.source} cannot be used "
-                f"({why}); its pages are served without them: correct sage.yaml and publish again"
+                f"the settings that were published last for the source {one.meta.source} cannot "
+                f"be used ({why}); its pages are served without them: correct sage.yaml and "
+                "publish again"
             )
         else:
             kept.append(one)
     return kept, "; ".join(refused)
 
 
-def _why_not(published: Sequence[Meta], settings: Settings) -> str:
+def _why_not(published: Sequence[SourceGeneration], settings: Settings) -> str:
     """Why the words of some sources cannot be used together; empty when they can."""
     words = _words_of(published)
     if settings.is_narrowed:
@@ -163,19 +165,26 @@ def _why_not(published: Sequence[Meta], settings: Settings) -> str:
     return ""
 
 
-def _words_of(published: Sequence[Meta]) -> dict[str, Any]:
-    """The settings that tell words of pages and tasks; of two sources the first is right."""
+def _words_of(published: Sequence[SourceGeneration]) -> dict[str, Any]:
+    """The settings that tell words of pages and tasks.
+
+    What several sources call a synonym of a word all are; of recipes of one name the first is
+    right. Those of the first source come first: what one is based on stands before it.
+    """
     said = [one.settings for one in published]
-    synonyms: dict[str, list[str]] = {}
-    recipes: dict[str, Any] = {}
-    for one in reversed(said):
-        synonyms |= one["synonyms"]
-        recipes |= one["recipes"]
-    language = next((one["language"] for one in said if one["language"]), "")
-    check, months = CheckSettings(), [one["stale_months"] for one in said]
+    synonyms: dict[str, tuple[str, ...]] = {}
+    recipes: dict[str, object] = {}
+    for one in said:
+        for word, others in one.synonyms.items():
+            synonyms[word] = tuple(dict.fromkeys((*synonyms.get(word, ()), *others)))
+        for name, recipe in one.recipes.items():
+            recipes.setdefault(name, recipe)
+    language = next((one.language for one in said if one.language), "")
+    check = CheckSettings()
+    months = max((one.stale_months for one in said), default=check.stale_months)
     return {
-        "synonyms": {word: tuple(others) for word, others in synonyms.items()},
+        "synonyms": synonyms,
         "recipes": recipes,
         "context": ContextSettings(language=language),
-        "check": replace(check, stale_months=max(months, default=check.stale_months)),
+        "check": replace(check, stale_months=months),
     }

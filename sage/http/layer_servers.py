@@ -24,7 +24,7 @@ from sage.http.mcp_endpoint import CallTool, mcp_app, tool_result
 from sage.http.metrics import UNKNOWN, Observation, Observer, observed_by, observed_call
 from sage.knowledge import KnowledgeBase
 from sage.server.async_knowledge import AsyncKnowledge, error_line
-from sage.settings import Settings
+from sage.settings import DEFAULT_LAYERS, Settings
 
 if TYPE_CHECKING:
     from sage.page.site import Site
@@ -159,7 +159,7 @@ class LayerServers:
             settings,
             is_narrowed=True,
             layers=seen.layers,
-            own_layers=settings.own_layers or settings.layers,
+            own_layers=settings.repository.layers,
             seen_sources=seen.sources,
             cache_dir=settings.cache_dir / "layers" / name,
             recipes=recipes_for_layers(settings.recipes, seen.layers),
@@ -190,14 +190,19 @@ def _shown(settings: Settings, scope: TokenScope) -> _Shown:
         Refused: nothing.
     """
     served = [one for one in settings.served if _holds(scope.sources, one.name)]
+    served = [one for one in served if one.layers or one.fault]
     if not served:
         raise out_of_scope("the token is for sources that this server does not serve")
-    theirs = {layer for one in served for layer in one.layers}
-    layers = [one for one in settings.layers if _holds(scope.layers, one) and one in theirs]
+    # In their order: that of all may be another one because of what is not seen.
+    theirs = dict.fromkeys(layer for one in served for layer in one.layers)
+    layers = [one for one in theirs if _holds(scope.layers, one)]
+    if not layers and not all(one.layers for one in served):
+        # Of one that cannot be loaded nobody knows the layers, and those of others tell nothing.
+        layers = list(DEFAULT_LAYERS if scope.layers is None else scope.layers)
     if not layers:
         raise out_of_scope("the token is for layers that this server does not serve")
     # One that has none of these layers is not to be known of.
-    named = [one.name for one in served if set(one.layers).intersection(layers)]
+    named = [one.name for one in served if not one.layers or set(one.layers).intersection(layers)]
     return _Shown(tuple(layers), tuple(named))
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "changes",
     "draft",
     "duplicates",
+    "front_matter_edit",
     "known",
     "links",
     "related",

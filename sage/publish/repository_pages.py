@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sage.cluster.page_record import page_hash
+from sage.cluster.source_settings import SourceSettings
 from sage.context.repository import repository_language
 from sage.deadline import Deadline
 from sage.documents.boilerplate import Footers, ending_keys, find_footers
@@ -22,12 +23,22 @@ from sage.git import find_repository
 from sage.knowledge import KnowledgeBase
 from sage.paths import KNOWLEDGE_DIR, MARKDOWN_SUFFIXES
 from sage.publish.describing import PageToPublish
+from sage.publish.references import SourceReferences, address_beside_others
 from sage.settings import Settings
 from sage.values import OWN
 
 Progress = Callable[[int, int], None]
 
 _DIRTY = "-dirty"
+
+
+class _Read(NamedTuple):
+    """A page as it was read."""
+
+    source: SourceFile
+    data: bytes
+    endings: tuple[str, ...]
+    """Keys of the lines that may be a footer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +82,7 @@ def pages_of(
     elsewhere = tuple(one.prefix or f"{one.folder}/" for one in knowledge.settings.further)
     left_out = (one for listing in listings for one in listing.problems)
     problems = [one for one in left_out if not one.path.startswith(elsewhere)]
-    found: list[tuple[SourceFile, bytes, tuple[str, ...]]] = []
+    found: list[_Read] = []
     in_files: dict[str, bytes] = {}
     # What other sources have is published from where it is kept.
     own = [source for source in files_of(listings) if source.source == OWN]
@@ -80,20 +91,26 @@ def pages_of(
         read = knowledge.library.read(source)
         if read is None:
             raise SageError(f"{source.path} is being written; publish again")
-        named = _named(source, name)
         in_files[source.path] = read[0]
         body, wrong = body_in(source, read[0])
         problems += wrong
         if body is not None:
-            found.append((named, read[0], ending_keys(body)))
+            found.append(_Read(source, read[0], ending_keys(body)))
     progress(len(own), len(own))
-    footers = find_footers((one.source, one.layer, endings) for one, _, endings in found)
+    references = SourceReferences(knowledge.library, [one.source for one in found], name)
+    footers = find_footers((name, one.source.layer, one.endings) for one in found)
     pages: dict[str, PageToPublish] = {}
-    for named, data, endings in found:
+    for source, data, endings in found:
+        named = _named(source, name)
+        try:
+            said = references.in_page(source, data)
+        except ConfigError as error:
+            problems.append(_as_written(source, error))
+            said = data
         shared = footers.get((named.source, named.layer), frozenset()).intersection(endings)
-        hashed = page_hash(data, named.layer, named.topic, shared, model)
-        pages[named.path] = PageToPublish(named, data, hashed)
-    settings = _shared(knowledge.settings)
+        hashed = page_hash(said, named.layer, named.topic, shared, model)
+        pages[named.path] = PageToPublish(named, said, hashed)
+    settings = _shared(knowledge.settings, references)
     commit = _commit(knowledge.settings, in_files)
     problems = [one for one in problems if one.level != "note"]
     content = _content(pages, settings)
@@ -171,17 +188,23 @@ def _named(source: SourceFile, name: str) -> SourceFile:
     """A file as it is called beside those of other sources."""
     if name == OWN:
         return source
-    layer, _, rest = source.topic.partition("/")
-    address = f"{layer}/{name}/{rest}"
+    address = address_beside_others(source.topic, name)
     return source._replace(path=f"{name}/{source.path}", address=address, source=name)
 
 
-def _shared(settings: Settings) -> dict[str, Any]:
+def _as_written(source: SourceFile, error: ConfigError) -> Problem:
+    """That the name of a page is published which may be another one beside other sources."""
+    message = f"superseded_by is published as it is written, write the whole topic: {error}"
+    return Problem(source.path, "front-matter", message)
+
+
+def _shared(settings: Settings, references: SourceReferences) -> dict[str, Any]:
     """What replicas need to know of a repository's settings."""
-    return {
-        "layers": list(settings.repository_layers or settings.layers),
-        "synonyms": {word: list(others) for word, others in settings.synonyms.items()},
-        "recipes": settings.recipes,
-        "language": settings.context.language or repository_language(settings.root),
-        "stale_months": settings.check.stale_months,
-    }
+    said = SourceSettings(
+        layers=settings.repository_layers or settings.layers,
+        synonyms=settings.synonyms,
+        recipes=references.in_recipes(settings.recipes),
+        language=settings.context.language or repository_language(settings.root),
+        stale_months=settings.check.stale_months,
+    )
+    return said.to_json()

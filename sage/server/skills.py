@@ -126,4 +126,4 @@ def _layers(settings: Settings) -> set[str]:
     """Every layer there is, also those that a caller does not see: what is a skill for one
     caller is one for all."""
     theirs = (layer for source in settings.further for layer in source.layers)
-    return {*(settings.own_layers or settings.layers), *theirs}
+    return {*settings.repository.layers, *theirs}

@@ -10,8 +10,11 @@ import pytest
 
 from sage.access.token_file import TokenFile
 from sage.cluster.view import UNLOADED
+from sage.context.recipes import load_recipes
 from sage.deadline import Deadline
+from sage.knowledge import KnowledgeBase
 from sage.publish import repository_pages
+from sage.settings import DEFAULT_LAYERS
 from tests import httpkit
 from tests.cluster.conftest import Team, beside, eventually, name_in_alias, told
 from tests.http import test_source_tokens as source_tokens
@@ -136,10 +139,191 @@ def test_a_token_for_a_source_gets_synonyms_and_task_types_of_no_other(
     assert "triage" not in offered[payments]
 
 
-def published_unchecked(monkeypatch: pytest.MonkeyPatch, **said: Any) -> None:
-    """Let the repository publish settings that nobody looks at."""
+def published_unchecked(monkeypatch: pytest.MonkeyPatch, *left_out: str, **said: Any) -> None:
+    """Let the repository publish settings that nobody looks at, without some of them."""
     shared = repository_pages._shared
-    monkeypatch.setattr(repository_pages, "_shared", lambda settings: {**shared(settings), **said})
+
+    def unchecked(*given: Any) -> dict[str, Any]:
+        every = {**shared(*given), **said}
+        return {name: value for name, value in every.items() if name not in left_out}
+
+    monkeypatch.setattr(repository_pages, "_shared", unchecked)
+
+
+def beside_published(
+    team: Team, folder: Path, monkeypatch: pytest.MonkeyPatch, *left_out: str, **said: Any
+) -> KnowledgeBase:
+    """A replica of a base with a source that another version published."""
+    (team.base.root / "sage.yaml").write_text("synonyms: {marsupial: [quokka]}\n")
+    team.publish({"core/one.md": "# One\n\nThe quokka is first.\n"})
+    other = beside(team, folder)
+    (other.base.root / "sage.yaml").write_text(
+        "layers: [core, guidelines, runbooks]\nsynonyms: {monotreme: [numbat]}\n"
+        "recipes: {refund: {based_on: coding}}\n"
+    )
+    with monkeypatch.context() as patched:
+        published_unchecked(patched, *left_out, **said)
+        other.publish({**ERRORS, **RUNBOOK}, source="payments")
+    return team.replica()
+
+
+def found_by(replica: KnowledgeBase, query: str) -> list[str]:
+    return [one["topic"] for one in replica.search(query)["results"]]
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        ("layers",),
+        ("stale_months",),
+        ("layers", "synonyms", "recipes", "language", "stale_months"),
+    ],
+    ids=["layers", "months", "all"],
+)
+def test_settings_that_are_missing_take_their_defaults(
+    left_out: tuple[str, ...], team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = beside_published(team, tmp_path / "payments", monkeypatch, *left_out)
+    assert found_by(replica, "numbat") == ["guidelines/payments/errors"]
+    assert found_by(replica, "wombat") == ["runbooks/payments/restart"]
+    assert found_by(replica, "marsupial") == ["core/one"]
+    assert bool(found_by(replica, "monotreme")) == ("synonyms" not in left_out)
+    assert replica.get("runbooks")["content"]
+    assert (told(replica)["status"], told(replica)["reasons"]) == ("healthy", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("synonyms", None),
+        ("synonyms", {"monotreme": 5}),
+        ("recipes", ["refund"]),
+        ("language", None),
+        ("stale_months", "12"),
+        ("layers", None),
+        ("layers", ["core", 5]),
+    ],
+)
+def test_settings_of_another_kind_leave_out_those_of_their_source_alone(
+    name: str, value: object, team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica = beside_published(team, tmp_path / "payments", monkeypatch, **{name: value})
+    assert found_by(replica, "numbat") == ["guidelines/payments/errors"]
+    assert found_by(replica, "wombat") == ["runbooks/payments/restart"]
+    assert found_by(replica, "marsupial") == ["core/one"]
+    assert not found_by(replica, "monotreme")
+    assert "refund" not in replica.task_types
+    assert replica.context("coding", task="the numbat")["context"]
+    assert told(replica)["status"] == "degraded"
+    (reason,) = told(replica)["reasons"]
+    assert f"for the source payments cannot be used ({name}" in reason
+    assert "correct sage.yaml and publish again" in reason
+
+
+def test_two_sources_that_know_other_words_for_one_are_both_right(
+    team: Team, tmp_path: Path
+) -> None:
+    (team.base.root / "sage.yaml").write_text("synonyms: {chargeback: [refund, claim]}\n")
+    team.publish({"core/one.md": "# One\n\nThe refund is first.\n"})
+    other = beside(team, tmp_path / "delta")
+    (other.base.root / "sage.yaml").write_text("synonyms: {chargeback: [narwhal, claim]}\n")
+    other.publish({"core/two.md": "# Two\n\nThe narwhal is next.\n"}, source="delta")
+    replica = team.replica()
+    assert replica.settings.synonyms == {"chargeback": ("refund", "claim", "narwhal")}
+    assert set(found_by(replica, "chargeback")) == {"core/one", "core/delta/two"}
+    found = replica.search("chargeback", source="delta")["results"]
+    assert [one["topic"] for one in found] == ["core/delta/two"]
+
+
+def test_of_two_recipes_of_one_name_the_first_is_right(team: Team, tmp_path: Path) -> None:
+    """Also where another recipe of the second source is based on its own of that name."""
+    (team.base.root / "sage.yaml").write_text(
+        "recipes: {base: {based_on: coding}, shared: {based_on: base, words: [quokka]}}\n"
+    )
+    team.publish({"core/one.md": "# One\n\nThe quokka is first.\n"})
+    other = beside(team, tmp_path / "payments")
+    (other.base.root / "sage.yaml").write_text(
+        "recipes: {shared: {based_on: coding, words: [numbat]}, refund: {based_on: shared}}\n"
+    )
+    other.publish(ERRORS, source="payments")
+    replica = team.replica()
+    assert told(replica)["status"] == "healthy"
+    recipes = load_recipes(replica.settings)
+    assert [recipes[name].words[-1] for name in ("shared", "refund")] == ["quokka", "quokka"]
+
+
+def test_a_token_gets_the_settings_of_its_source_whatever_others_publish(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    everybody = bearer(tokens, "all", None, None)
+    payments = bearer(tokens, "payments", None, ("payments",))
+    other = beside(team, tmp_path / "payments")
+    (other.base.root / "sage.yaml").write_text(
+        "layers: [core, guidelines, practices]\nsynonyms: {monotreme: [numbat]}\n"
+        "recipes: {shared: {based_on: coding}, refund: {based_on: shared}}\n"
+    )
+    other.publish({**ERRORS, "core/two.md": "# Two\n\nNext.\n"}, source="payments")
+    eventually(lambda: bool(topics(client, payments, "numbat")), "pages of the new source")
+    before = layers_offered(client, payments), task_types_offered(client, payments)
+    assert before[0] == ["core", "guidelines", "practices", "all"]
+    assert {"shared", "refund"} <= before[1]
+    (team.base.root / "sage.yaml").write_text(
+        "layers: [practices, guidelines, core]\n"
+        "recipes: {base: {based_on: coding}, shared: {based_on: base}}\n"
+    )
+    team.publish({"core/one.md": "# One\n\nThe bilby is first.\n"})
+    eventually(lambda: bool(topics(client, everybody, "bilby")), "the page that is not seen")
+    assert layers_offered(client, everybody)[0] == "practices"
+    assert (layers_offered(client, payments), task_types_offered(client, payments)) == before
+    assert topics(client, payments, "monotreme") == ["guidelines/payments/errors"]
+
+
+def test_a_token_for_a_source_that_is_not_published_learns_no_layer_of_others(
+    team: Team, tokens: TokenFile
+) -> None:
+    (team.base.root / "sage.yaml").write_text("layers: [hiddenlayer]\n")
+    team.publish({"hiddenlayer/one.md": "# One\n\nThe quokka.\n"}, source="hidden")
+    scopes = [(None, ("own",)), (("hiddenlayer",), ("own",)), (("nolayer",), ("own",))]
+    headers = [bearer(tokens, f"t{number}", *scope) for number, scope in enumerate(scopes)]
+    everybody = bearer(tokens, "all", None, None)
+    with httpkit.serving(
+        team.base.root, lambda _: team.replica(), tokens=tokens.path, require_token=True
+    ) as client:
+        assert layers_offered(client, everybody) == ["hiddenlayer", "all"]
+        refused = [client.post({}, header) for header in headers]
+        assert {one.status for one in refused} == {403}
+        assert len({one.body for one in refused}) == 1
+        assert b"hiddenlayer" not in refused[0].body
+
+
+def test_a_token_for_a_source_that_cannot_be_loaded_learns_no_layer_of_others(
+    client: httpkit.Client, team: Team, tokens: TokenFile, tmp_path: Path
+) -> None:
+    (team.base.root / "sage.yaml").write_text("layers: [core, hiddenlayer]\n")
+    team.publish({"hiddenlayer/one.md": "# One\n\nThe quokka.\n"})
+    beside(team, tmp_path / "payments").publish(ERRORS, source="payments")
+    everybody = bearer(tokens, "all", None, None)
+    theirs = bearer(tokens, "theirs", None, ("payments",))
+    narrow = [
+        bearer(tokens, layer, (layer,), ("payments",)) for layer in ("hiddenlayer", "nolayer")
+    ]
+    eventually(lambda: bool(topics(client, theirs, "numbat")), "pages of the other source")
+    old = name_in_alias(team, "payments")
+    team.connection.request("DELETE", f"/{old}", None, Deadline(30_000))
+
+    def info(header: str) -> str:
+        return str(client.call("sage_info", {}, header)["structuredContent"])
+
+    eventually(lambda: "payments is not served" in info(everybody), "words about the source")
+    assert layers_offered(client, everybody) == ["core", "hiddenlayer", "all"]
+    assert layers_offered(client, theirs) == [*DEFAULT_LAYERS, "all"]
+    for header, layer in zip(narrow, ("hiddenlayer", "nolayer"), strict=True):
+        assert layers_offered(client, header) == [layer, "all"]
+    for header in (theirs, *narrow):
+        assert UNLOADED in info(header)
+        answer = client.call("sage_search", {"query": "quokka"}, header)
+        assert answer["content"][0]["text"] == f"UNAVAILABLE: {UNLOADED}"
+    assert "hiddenlayer" not in info(theirs)
 
 
 @pytest.mark.parametrize(
