@@ -111,6 +111,16 @@ def test_a_hit_of_another_form_is_told(read: str, hit: dict[str, Any]) -> None:
         READS[read](reader, Wanted((Concept("retry", (("retry", 100),)),)))
 
 
+def test_where_an_answer_could_not_be_taken_apart_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "sage.cluster")
+    with pytest.raises(Unavailable):
+        Says({}).check_version(soon())
+    assert "an answer the question for its version could not be taken apart" in caplog.text
+    assert "KeyError: 'version'" in caplog.text
+
+
 def test_what_is_wrong_with_the_call_is_told_as_it_is() -> None:
     with pytest.raises(NotFound), taken_apart("a search"):
         raise NotFound("nothing has that name")
