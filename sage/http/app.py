@@ -155,11 +155,15 @@ class TeamApp:
         version: str = request.scope.get("http_version", "1.1")
         authenticator = self._parts.access.authenticator
         grant = await authenticator.admit(request.headers.items(), query, version)
+        self._charge(request, grant)
+        return grant
+
+    def _charge(self, request: HttpRequest, grant: Grant) -> None:
+        """Count a request, and what is kept because of it, for its sender."""
         request.caller = grant.name if grant is not ANYBODY else caller_of(request.address)
         cache_owner.set(request.caller)
         if grant is not ANYBODY:
             _spend(self._by_token, grant.name)
-        return grant
 
     async def _healthz(self, request: HttpRequest, _: Receive) -> None:
         await tell_alive(request)
@@ -258,9 +262,7 @@ class TeamApp:
         if grant is None:
             await page.turn_away(request)
             return
-        if grant is not ANYBODY:
-            request.caller = grant.name
-            _spend(self._by_token, grant.name)
+        self._charge(request, grant)
         await self._show(request, receive, grant)
 
     async def _show(self, request: HttpRequest, receive: Receive, grant: Grant) -> None:

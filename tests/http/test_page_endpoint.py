@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from sage.access.token_file import TokenFile
+from sage.cache import owner
 from sage.http.page_endpoint import page_app
 from sage.page.site import PageRequest, PageResponse, Site
 from tests.httpkit import Client, Reply, serving, write_base
@@ -79,6 +80,22 @@ def test_layers_that_a_token_may_not_see_do_not_exist_for_it(team: Team, address
     shown = reply.body.lower().replace(address.lower().encode(), b"")
     assert b"salaries" not in shown.replace(b"guidelines/secret-salaries", b"")
     assert b"narwhal table" not in shown
+
+
+def test_what_is_kept_for_a_page_counts_for_whoever_looks(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners: list[str] = []
+    answer = Site.answer
+
+    def noted(self: Site, request: PageRequest) -> PageResponse:
+        owners.append(owner.get())
+        return answer(self, request)
+
+    monkeypatch.setattr(Site, "answer", noted)
+    cookie = team.cookie(team.tokens.create("looks"))
+    assert team.client.get("/?q=tests", cookie).status == 200
+    assert owners == ["looks"]
 
 
 def test_a_revoked_token_ends_its_session_at_once(team: Team) -> None:
