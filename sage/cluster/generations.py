@@ -66,6 +66,11 @@ class Meta:
         """The ancestors of a copy of it."""
         return (self.key, *self.ancestors)[:_MOST_ANCESTORS]
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """The pages and sections that it holds."""
+        return self.documents, self.sections
+
     def to_json(self) -> dict[str, Any]:
         # As text: a mapping's own objects would be merged with those before.
         return {"sage": json.dumps(asdict(self), ensure_ascii=False)}
@@ -230,7 +235,7 @@ def check_counts(connection: Connection, name: str, meta: Meta, deadline: Deadli
     body = {"size": 0, "query": query, "track_total_hits": True, "aggs": sums}
     answer = connection.request("POST", f"/{name}/_search", body, deadline)
     found = answer["hits"]["total"]["value"], int(answer["aggregations"]["sections"]["value"])
-    if found != (meta.documents, meta.sections):
+    if found != meta.counts:
         delete(connection, name, soon())
         raise Unavailable(
             f"the cluster holds {found[0]:,} pages and {found[1]:,} sections where "

@@ -61,7 +61,7 @@ class SourceGeneration:
     def is_whole(self) -> bool:
         """Whether it holds as much as its index says."""
         sections = sum(entry.indexed_sections for entry in self.entries.values())
-        return (len(self.entries), sections) == (self.meta.documents, self.meta.sections)
+        return (len(self.entries), sections) == self.meta.counts
 
 
 @dataclass(frozen=True)

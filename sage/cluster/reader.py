@@ -7,7 +7,14 @@ from typing import Any
 from sage.cache import Cache
 from sage.cluster.connection import Connection, taken_apart
 from sage.cluster.page_record import DAMAGED, bytes_from_column, occurrences
-from sage.cluster.requests import Weighing, candidates_query, counting, inside, searched
+from sage.cluster.requests import (
+    Weighing,
+    candidates_query,
+    counting,
+    hit_parts,
+    inside,
+    searched,
+)
 from sage.cluster.schema import bucket_of, page_id
 from sage.cluster.view import Scope
 from sage.deadline import Deadline
@@ -126,23 +133,15 @@ class ClusterReader:
     ) -> Iterator[Sequence[Mapping[str, Any]]]:
         """All pages that are wanted by path, with some columns of each, some after the others."""
         if not self._scope.indexes:
-            return
-        body: dict[str, Any] = {
-            "size": first,
+            return iter(())
+        body = {
             "query": candidates_query(wanted, self._scope, self._weighing),
             "sort": [{"path": "asc"}],
             "stored_fields": "_none_",
             "docvalue_fields": columns,
-            "track_total_hits": False,
         }
-        while True:
-            hits: Sequence[Mapping[str, Any]] = self._searched(body)["hits"]["hits"]
-            if hits:
-                yield hits
-            if len(hits) < body["size"]:
-                return
-            with taken_apart("a search"):
-                body |= {"size": most, "search_after": hits[-1]["sort"]}
+        ask, indexes = self._connection, self._scope.indexes
+        return hit_parts(ask, indexes, body, self._deadline, first, most)
 
     def _searched(self, body: Mapping[str, Any]) -> dict[str, Any]:
         return searched(self._connection, self._scope.indexes, body, self._deadline)

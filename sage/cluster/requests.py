@@ -198,21 +198,32 @@ def all_hits(
     order: Sequence[str],
     deadline: Deadline,
 ) -> Iterator[Hit]:
-    """Every document of one index that passes a query, a part after the other."""
-    after: list[Any] = []
-    while True:
-        body: dict[str, Any] = {
-            "size": _PAGE_SIZE,
-            "query": query,
-            "sort": [{name: "asc"} for name in order],
-            "track_total_hits": False,
-            **fields,
-        }
-        if after:
-            body["search_after"] = after
-        hits: list[Hit] = searched(connection, [index], body, deadline)["hits"]["hits"]
+    """Every document of one index that passes a query."""
+    body = {"query": query, "sort": [{name: "asc"} for name in order], **fields}
+    for hits in hit_parts(connection, [index], body, deadline, _PAGE_SIZE, _PAGE_SIZE):
         yield from hits
-        if len(hits) < _PAGE_SIZE:
+
+
+def hit_parts(
+    connection: Connection,
+    indexes: Sequence[str],
+    body: Mapping[str, Any],
+    deadline: Deadline,
+    first: int,
+    most: int,
+) -> Iterator[Sequence[Hit]]:
+    """All that a search finds, in the order that it asks for, a part after the other.
+
+    Args:
+        first: how much there is in the first part.
+        most: in each that follows.
+    """
+    asked = {**body, "track_total_hits": False, "size": first}
+    while True:
+        hits: list[Hit] = searched(connection, indexes, asked, deadline)["hits"]["hits"]
+        if hits:
+            yield hits
+        if len(hits) < asked["size"]:
             return
         with taken_apart("a search"):
-            after = hits[-1]["sort"]
+            asked |= {"size": most, "search_after": hits[-1]["sort"]}

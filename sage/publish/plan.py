@@ -45,7 +45,7 @@ class ServedPage(NamedTuple):
 def is_whole(meta: Meta, known: Mapping[str, ServedPage]) -> bool:
     """Whether a generation holds as many pages and sections as it says."""
     sections = sum(page.sections for page in known.values())
-    return (len(known), sections) == (meta.documents, meta.sections)
+    return (len(known), sections) == meta.counts
 
 
 @dataclass(frozen=True, slots=True)
