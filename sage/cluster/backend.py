@@ -40,9 +40,9 @@ from sage.terms.spelling import RealWords
 from sage.token_counter import BundledVocabulary
 
 RECENT_BYTES = 32_000_000
-"""What was shown of pages is kept in so much memory, so far as the next one counts."""
+"""What was shown of pages is kept in so much memory."""
 RECENT_PAGES = 16_000
-"""Of so many pages at most: keeping one takes half a kilobyte beside what is kept."""
+"""Of so many pages at most: each takes half a kilobyte more than what was shown of it."""
 
 T = TypeVar("T")
 

@@ -192,7 +192,7 @@ class Connection:
             self._pause(attempt.pause_seconds, deadline)
             url = urls[attempt.node]
             try:
-                answer = self._send(url, method, path, data, self._times(attempt, deadline, again))
+                answer = self._send(url, method, path, data, self._limits(attempt, deadline, again))
                 if not is_busy(answer):
                     found = checked(answer, url)
                     self._first = attempt.node
@@ -228,7 +228,7 @@ class Connection:
             left = deadline.remaining_seconds
             self._sleep(seconds if left is None else min(seconds, left / 2))
 
-    def _times(self, attempt: Attempt, deadline: Deadline, again: bool) -> "_Times":
+    def _limits(self, attempt: Attempt, deadline: Deadline, again: bool) -> "_AttemptLimits":
         """Until when one node has to be reached, and to answer."""
         now, left = time.monotonic(), deadline.remaining_seconds
         if left is None:
@@ -239,20 +239,20 @@ class Connection:
         elif attempt.may_move_on:
             some = min(left, LONGEST_SECONDS)
         # What may not be sent twice may take all the time where it was sent.
-        return _Times(now + some, now + (some if again else left), again)
+        return _AttemptLimits(now + some, now + (some if again else left), again)
 
     def _send(
-        self, url: str, method: str, path: str, data: bytes | None, times: "_Times"
+        self, url: str, method: str, path: str, data: bytes | None, limits: "_AttemptLimits"
     ) -> NodeAnswer:
         whole = self._prefixes[url] + path
-        kept = self._taken(url) if times.again else None
+        kept = self._taken(url) if limits.again else None
         if kept is not None:
             # The other side may have closed what was kept: then it hardly saw the request.
             with contextlib.suppress(http.client.RemoteDisconnected, ConnectionError):
-                return self._exchange(kept, url, method, whole, data, times.answered)
+                return self._exchange(kept, url, method, whole, data, limits.answered)
         opened = self._opened(url)
-        opened.reach(times.reached)
-        return self._exchange(opened, url, method, whole, data, times.answered)
+        opened.reach(limits.reached)
+        return self._exchange(opened, url, method, whole, data, limits.answered)
 
     def _exchange(
         self,
@@ -289,8 +289,8 @@ class Connection:
         return NodeConnection(host, port or http.client.HTTP_PORT)
 
 
-class _Times(NamedTuple):
-    """Until when a node has to be reached and to answer, as `time.monotonic` tells it."""
+class _AttemptLimits(NamedTuple):
+    """What holds for one attempt; times are those of `time.monotonic`."""
 
     reached: float
     answered: float

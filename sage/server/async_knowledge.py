@@ -126,7 +126,7 @@ class _Job:
             self._outcome = self._context.run(self._work, self._deadline)
         except Exception as error:  # raised again where the answer is awaited
             self._error = error
-        except BaseException as error:
+        except BaseException as error:  # answered as any bug of ours
             # A Rust panic or a SystemExit inside one call must not end the server.
             self._error = RuntimeError(f"{type(error).__name__} in a call: {error}")
         self._cpu_seconds = time.thread_time() - started
