@@ -361,7 +361,7 @@ def test_a_lock_of_somebody_else_keeps_its_mode(
         assert stat.S_IMODE(lock.stat().st_mode) == 0o644
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names are POSIX's")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="UNTESTED: pipes with names are POSIX's")
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
 def test_what_is_no_file_in_its_place_lets_nobody_in_and_holds_nobody_up(
     kind: str, tokens: TokenFile
@@ -381,7 +381,7 @@ def test_what_is_no_file_in_its_place_lets_nobody_in_and_holds_nobody_up(
         tokens.create("bob")
 
 
-@pytest.mark.skipif(not hasattr(os, "chown"), reason="owners are POSIX's")
+@pytest.mark.skipif(not hasattr(os, "chown"), reason="UNTESTED: owners are POSIX's")
 def test_a_draft_of_another_user_is_not_restored(
     tokens: TokenFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from sage.cluster.backend import wait_for_cluster
 from sage.cluster.connection import Connection, PatientConnection
 from sage.cluster.node_errors import Busy, DiskFull, Misconfigured
 from sage.cluster.options import cluster_options
 from sage.deadline import Deadline
 from sage.errors import TimeoutExceeded, Unavailable
 from sage.publish.lock import PublishLock
+from sage.settings import rootless_settings
 from tests.commands import run
 
 __all__ = ["run"]
@@ -218,6 +220,13 @@ def test_what_may_not_be_sent_twice_goes_past_nodes_that_nobody_reaches(cluster:
     options = cluster_options([GONE, "http://nowhere.invalid:9200", cluster.url], "sage", {})
     with Connection(options) as connection:
         connection.request("GET", "/", None, Deadline(20_000), again=False)
+    assert len(cluster.seen) == 1
+
+
+def test_a_replica_does_not_wait_for_what_no_time_cures(cluster: Cluster) -> None:
+    cluster.status, cluster.answer = 401, {}
+    with pytest.raises(Unavailable, match="refuses these credentials"):
+        wait_for_cluster(cluster_options([cluster.url], "sage", {}), rootless_settings({}))
     assert len(cluster.seen) == 1
 
 
