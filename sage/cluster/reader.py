@@ -124,7 +124,7 @@ class ClusterReader:
         found: set[int] = set()
         for hits in self._all_hits(wanted, (), _PATHS, _PATHS):
             with taken_apart("a search"):
-                places = [(hit["_index"], hit["sort"][0]) for hit in hits]
+                places = [(hit["_index"], hit["sort"][-1]) for hit in hits]
                 found.update(slots[place] for place in places if place in slots)
         return found
 
@@ -136,7 +136,8 @@ class ClusterReader:
             return iter(())
         body = {
             "query": candidates_query(wanted, self._scope, self._weighing),
-            "sort": [{"path": "asc"}],
+            # Two sources may have a page of the same path: none is passed over between two parts.
+            "sort": [{"source": "asc"}, {"path": "asc"}],
             "stored_fields": "_none_",
             "docvalue_fields": columns,
         }

@@ -57,6 +57,13 @@ def test_what_others_asked_for_changes_nothing(
     )
 
 
+def test_no_page_is_lost_between_two_parts_of_a_list(
+    replica: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sage.cluster.reader._PATHS", 1)
+    assert replica.search("retries", sort="path")["results"]
+
+
 def test_whoever_sees_both_gets_whole_pages(replica: KnowledgeBase) -> None:
     found = str(replica.search("retries", max_tokens=2_000)["results"])
     assert ("marmot of payments" in found) != ("quokka of the repository" in found)
